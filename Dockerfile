@@ -15,7 +15,7 @@ COPY workers workers
 COPY test/simulators test/simulators
 COPY test/stack test/stack
 COPY deploy/health.mjs deploy/strip-types.mjs deploy/stripped.mjs deploy/
-# Without types, each process and thread takes about 15 MB less.
+# Without types, each process and thread takes about 15 MiB less.
 RUN node deploy/strip-types.mjs api shared sql workers test
 
 FROM docker.io/library/debian:trixie-slim

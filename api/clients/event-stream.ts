@@ -4,7 +4,7 @@ type StreamEvent = {event: string; data: Json; id: string | null}
 
 /**
  * Reads the server-sent events of one response until the server ends it, with data parsed as JSON. Status 204 yields no events. The
- * browser's `EventSource` is not used, because it cannot send a bearer token or a header. Callers reconnect with `last-event-id`. `onOpen` is called
+ * browser's `EventSource` is not used, because it cannot send a bearer token or a header. Callers reconnect with `last-event-id`. Calls `onOpen`
  * when the response begins, because the first event may come much later.
  */
 export async function* readEvents(

@@ -15,7 +15,12 @@ export const StartBody = z
       .max(1_000_000_000)
       .optional()
       .describe('The most rows the run may write, if this request authorises it. Default: every row of every flow'),
-    retryOf: z.string().optional().describe('An ended run of this import to retry. Rows it has written are not written again'),
+    retryOf: z
+      .string()
+      .optional()
+      .describe(
+        'An ended run of this import to retry. Rows it has written are not written again. If a retry of the run ended before it began, the new run continues that retry; `retryOf` of the answer names it',
+      ),
     dryRun: z.boolean().default(false).describe('Write and meter nothing, and report what the run would do'),
     confirmDeletes: z
       .int()

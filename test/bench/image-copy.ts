@@ -7,7 +7,7 @@ import {root} from '../stack/stack.ts'
 const folders = ['api', 'shared', 'sql', 'workers', 'test']
 
 /**
- * Copies the service into a folder, with the types removed as the Dockerfile does, because a process with types takes about 15 MB more.
+ * Copies the service into a folder, with the types removed as the Dockerfile does, because a process with types takes about 15 MiB more.
  * Returns the variables with which the image starts each process.
  */
 export const copyAsInImage = async (directory: string): Promise<Record<string, string>> => {

@@ -88,6 +88,9 @@ test('a cancelled preview says so, starts again on request only, and does not co
   const visitor = await here.open()
   const {page} = visitor
   await enter(visitor, org.session)
+  const started: string[] = []
+  page.on('request', request => request.method() === 'POST' && request.url().endsWith('/runs') && started.push(request.url()))
+  await page.clock.install()
   await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/review`)
   await page.getByRole('progressbar', {name: 'Previewing rows'}).waitFor()
   await ok(org.call('POST', `${path}/runs/${run.id}/cancel`), 200)
@@ -95,10 +98,14 @@ test('a cancelled preview says so, starts again on request only, and does not co
   crm.release()
   await page.getByText('The dry run was cancelled').waitFor()
   await settled(page)
-  assert.equal((await ok(org.call('GET', `${path}/runs`), 200)).runs.length, 1)
+  // Longer than the wait before an automatic dry run.
+  await page.clock.runFor(5_000)
+  await settled(page)
+  assert.deepEqual(started, [], 'no dry run starts automatically')
   await page.getByRole('button', {name: 'Preview all rows'}).click()
   await page.getByRole('heading', {name: `${rows} ready`, exact: true}).waitFor()
   await page.getByText('The dry run was cancelled').waitFor({state: 'detached'})
+  assert.equal(started.length, 1)
   assert.deepEqual(visitor.complaints, [])
 })
 

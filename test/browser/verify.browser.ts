@@ -34,10 +34,12 @@ test('the next scheduled run compares the rows that the page of its template say
   const {page} = visitor
   await enter(visitor, org.session)
   const picker = page.getByLabel('Rows to compare')
-  const choose = async (label: string | RegExp, saved: string) => {
+  const choose = async (label: string | RegExp, saved: string, [method, at]: [method: string, at: string]) => {
     await picker.selectOption({label: (await picker.locator('option').filter({hasText: label}).innerText()).trim()})
     // The notice of an earlier save may still be visible.
-    const answered = page.waitForResponse(response => response.request().method() !== 'GET')
+    const answered = page.waitForResponse(
+      response => response.request().method() === method && new URL(response.url()).pathname.endsWith(at),
+    )
     await page.getByRole('button', {name: 'Save', exact: true}).click()
     assert.equal((await answered).status(), 200)
     await page.locator('.toast').filter({hasText: saved}).waitFor()
@@ -53,7 +55,7 @@ test('the next scheduled run compares the rows that the page of its template say
   await page.goto(`${here.world.url}/#/templates/${idOf(template)}`)
   await picker.waitFor()
   assert.equal(await picker.inputValue(), 'off')
-  await choose('All written rows', 'Setting saved')
+  await choose('All written rows', 'Setting saved', ['PATCH', template])
   assert.equal((await ok(org.call('GET', template), 200)).template.verify, 'all')
   assert.deepEqual(await compare(), ['all', 3])
 
@@ -64,11 +66,11 @@ test('the next scheduled run compares the rows that the page of its template say
     [/^A sample/, 'sample', 3],
     [/^None/, 'off', 0],
   ] as const) {
-    await choose(label, 'Schedule saved')
+    await choose(label, 'Schedule saved', ['PUT', path])
     assert.equal((await ok(org.call('GET', path), 200)).schedule.verify, mode)
     assert.deepEqual(await compare(), [mode, rows])
   }
-  await choose('As the template says', 'Schedule saved')
+  await choose('As the template says', 'Schedule saved', ['PUT', path])
   assert.equal((await ok(org.call('GET', path), 200)).schedule.verify, null)
   await page.reload()
   await picker.waitFor()

@@ -49,7 +49,7 @@ test.serial(
   },
 )
 
-test.serial('firing a schedule with --wait follows the further tries of a fetch to their end', async t => {
+test.serial('firing a schedule with --wait follows the further tries of a fetch to their end, also beside many newer firings', async t => {
   const org = await openOrg(house)
   const home = openHome({LADING_URL: house.url, LADING_TOKEN: org.session})
   const {path} = await makeSchedule(org, host, {name: 'Retried'})
@@ -58,6 +58,12 @@ test.serial('firing a schedule with --wait follows the further tries of a fetch 
   const [{id}] = await until(
     () => listFirings(org, path),
     firings => firings.length === 1,
+  )
+  await house.hot.query(
+    `insert into firings (id, schedule_id, org_id, due_at, by, state, outcome, ended_at)
+      select id || n, schedule_id, org_id, due_at + make_interval(secs => n), 'clock', 'ended', 'skipped', lading_now()
+      from firings, generate_series(1, 25) n where id = $1`,
+    [id],
   )
   for (const tries of [1, 2]) {
     await untilOver(org, path, id, one => one.state === 'due' && one.tries === tries)

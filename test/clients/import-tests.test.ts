@@ -229,12 +229,21 @@ test('an expectation that would always fail or always pass is refused when its c
     'ceated',
     '{outcome: BLANK}',
     '[skipped]',
+    '{outcome: failed, feild: Phone}',
+    '{Leads: {outcome: failed, message: Blank}}',
   ])
     t.regex(wrong(`{rows: {3: ${row}}}`), /^a\.yaml, case 1: expect\.rows\.3 needs an outcome, or \{outcome: /, row)
   t.regex(wrong('{rows: {leads: skipped}}'), /expect\.rows\.leads needs .* With several files, list rows by slot/)
   t.regex(wrong('{rows: {leads: {3: {}}}}'), /expect\.rows\.leads needs /)
   t.regex(wrong('{rows: null}'), /expect\.rows has an outcome for each row/)
-  for (const counts of ['null', '{created: null}', '{created: "2"}', '{created: 2, Leads: {created: 1}}'])
+  for (const counts of [
+    'null',
+    '{created: null}',
+    '{created: "2"}',
+    '{created: 2, Leads: {created: 1}}',
+    '{craeted: 2}',
+    '{Leads: {failled: 0}}',
+  ])
     t.regex(wrong(`{counts: ${counts}}`), /expect\.counts has a number for each outcome, or/, counts)
   for (const records of ['null', '{Leads: null}', '{Leads: [null]}']) {
     t.regex(wrong(`{records: ${records}}`), /expect\.records lists records by module/, records)

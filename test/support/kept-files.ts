@@ -20,7 +20,8 @@ export const fireStopped = async (house: TestDeployment, org: Org, {host, path, 
   house.crm.faults.clear()
   return firing
 }
-/** The firing of `fireStopped`. */
+
+/** What a firing of `fireStopped` shows. */
 export const refusedFiring = {outcome: 'stopped', reason: {code: 'CRM_REFUSED'}, counts: {rowsWritten: 0}}
 
 const rome = {sources: [{slot: 'companies', columns: [{name: 'city', values: ['Rome']}]}]}

@@ -26,7 +26,10 @@ export const exitCodes: [number, string][] = [
   [EXIT.stopped, 'The run was stopped before its end: by a person, by a limit of the plan, or by the CRM'],
   [EXIT.usage, 'The command is invalid, or a file cannot be read. Nothing was done'],
   [EXIT.signedOut, 'Not signed in, or the session or token is no longer valid. A watched run continues'],
-  [EXIT.unreachable, 'The server is unreachable, did not respond in time, or is temporarily unavailable. Try again later'],
+  [
+    EXIT.unreachable,
+    'The server is unreachable, did not respond in time, or is temporarily unavailable. Try again later. For schedules fire --wait: no run has started within ten minutes',
+  ],
   [EXIT.refused, 'The server refused the request, or the name or id does not exist. The error code is shown'],
   [
     EXIT.different,

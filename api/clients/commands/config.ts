@@ -55,7 +55,7 @@ export default (cli: Cli, program: Command) => {
     .command('push')
     .summary('upload your changes')
     .description(
-      'Uploads your changes, all or nothing, if the server still has the version you pulled. Requires the admin role. Exits with 8 if the configuration has changed since, or if a library was skipped because people manage it.',
+      'Uploads your changes, all or nothing, if the server still has the version you pulled. Requires the admin role. Exits with 8 if the configuration has changed since. Exits with 8 too if a library was skipped, because people manage it.',
     )
     .argument('[directory]', 'directory of the files', '.')
     .option('--prune', 'also delete libraries and templates whose files you deleted')

@@ -162,6 +162,12 @@ const lookAgainMs = 1000
 /** Longer than the two further tries of a fetch that fails, half a minute and two minutes later. */
 const mostWaitMs = 10 * 60_000
 
+/** Reads a firing from the list, which is newest first, because no route reads one firing. */
+const readFiring = async ({client}: Session, {at, firing}: {at: string; firing: Json}, signal: AbortSignal): Promise<Json> => {
+  for await (const one of readPages(client, `${at}/firings`, 'firings', {limit: 20}, {signal})) if (one.id === firing.id) return one
+  return firing
+}
+
 /** Waits until a firing has started a run or ended, also while it waits for another try. Throws after ten minutes. */
 const waitForFiring = async (cli: Cli, session: Session, {at, firing, schedule}: Record<'firing' | 'schedule', Json> & {at: string}) => {
   const signal = cli.interrupt()
@@ -169,8 +175,7 @@ const waitForFiring = async (cli: Cli, session: Session, {at, firing, schedule}:
   let tries = 0
   try {
     for (const until = Date.now() + mostWaitMs; ; await pause(lookAgainMs, signal)) {
-      const {firings: all} = await session.client.get(`${at}/firings`, {limit: 20}, signal)
-      const now = all.find(({id}: Json) => id === firing.id) ?? firing
+      const now = await readFiring(session, {at, firing}, signal)
       if (now.state === 'ended' || now.runId) return now
       const why = reasonOf(now.reason)
       if (Date.now() > until)

@@ -16,9 +16,9 @@ export default (cli: Cli, program: Command) => {
       .command('undo')
       .summary('undo a run')
       .description(
-        'Restores the values that a run replaced, and deletes the records that it created. Values and records that were changed since are kept. To take an undo back, undo it.',
+        'Restores the values that a run replaced, and deletes the records that it created. Values and records that were changed since are kept. To take an undo back, undo the run id of the undo.',
       )
-      .argument('<run>', 'id of a run, or of an import (its last run that is no undo)')
+      .argument('<run>', 'id of a run, or of an import (its last run, undos left out)')
       .option('--dry-run', 'write nothing; show what would be undone')
       .option('--force-created', 'also delete created records that were changed since (admins only)'),
   )

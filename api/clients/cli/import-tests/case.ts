@@ -5,7 +5,7 @@ import {badFile} from '../failure.ts'
 
 /** Expected numbers of rows: by outcome over all modules, or by module and outcome. */
 export type ExpectedCounts = Record<string, number | Record<string, number>>
-/** The expected outcome of a row: the name of the outcome, some keys of the row's entry, or an object with one of these for each module. */
+/** The expected outcome of a row: the name of the outcome, or `outcome` with other keys of the row's entry, or an object with one of these for each module. */
 export type ExpectedRow = string | Record<string, unknown>
 export type CaseRecords = Record<string, Json[]>
 
@@ -34,6 +34,8 @@ export type ImportCase = {
 const keys = ['name', 'template', 'files', 'crm', 'answers', 'expect']
 const expectations = ['counts', 'rows', 'records']
 const outcomes: unknown[] = ['created', 'updated', 'inherited', 'skipped', 'refused', 'failed', 'unanswered', 'lookup']
+const countedOutcomes = ['created', 'updated', 'skipped', 'filtered', 'refused', 'failed', 'unanswered']
+const rowKeys = ['outcome', 'code', 'field', 'module']
 
 /** Reads the cases of one YAML file: a case, a list of cases, or several documents. Paths are relative to the file. */
 export const parseCases = (path: string, text: string): ImportCase[] => {
@@ -64,8 +66,8 @@ const readCase = (path: string, given: unknown, number: number): ImportCase => {
 
 /** Throws if an expectation cannot be compared, because it would then always fail or always pass. */
 const assertExpected = ({counts = {}, rows = {}, records = {}}: Record<string, Json>, wrong: (message: string) => Error) => {
-  if (!areNumbers(counts) && !isEvery(counts, areNumbers))
-    throw wrong('expect.counts has a number for each outcome, or for each outcome of each module')
+  if (!areCounts(counts) && !isEvery(counts, areCounts))
+    throw wrong(`expect.counts has a number for each outcome, or for each outcome of each module (${countedOutcomes.join(', ')})`)
   if (!areRecords(records)) throw wrong('expect.records lists records by module')
   if (!isObject(rows)) throw wrong('expect.rows has an outcome for each row')
   for (const [key, expected] of Object.entries(rows)) {
@@ -77,9 +79,10 @@ const assertExpected = ({counts = {}, rows = {}, records = {}}: Record<string, J
 }
 
 const isRowNumber = (key: string) => /^\d+$/.test(key)
-const isOutcome = (value: unknown) => outcomes.includes(isObject(value) ? value.outcome : value)
+const isOutcome = (value: unknown) =>
+  isObject(value) ? outcomes.includes(value.outcome) && Object.keys(value).every(key => rowKeys.includes(key)) : outcomes.includes(value)
 const isRow = (value: unknown) => isOutcome(value) || (isEvery(value, isOutcome) && Object.keys(value as object).length > 0)
-const areNumbers = (value: unknown) => isEvery(value, Number.isInteger)
+const areCounts = (value: unknown) => isEvery(value, (count, outcome) => Number.isInteger(count) && countedOutcomes.includes(outcome))
 const areRecords = (value: unknown) => isEvery(value, isListOfObjects)
 const isListOfObjects = (value: unknown): value is Json[] => Array.isArray(value) && value.every(isObject)
 const isEvery = (value: unknown, isValid: (one: unknown, key: string) => boolean) =>

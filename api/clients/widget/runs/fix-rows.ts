@@ -18,7 +18,10 @@ import {hasBegunUndo, isOver, type Run} from './run.ts'
 import {leftOf, sumCounts} from './tally.ts'
 import type {Source} from './use-tally.ts'
 
-/** `source`: undefined if the run read one file. `isReady`: whether `source` is known, because corrections without a source go to the first file. */
+/**
+ * `source`: undefined if the run read one file.
+ * `isReady`: whether `source` is known, because corrections without a source go to the first file.
+ */
 type FixProps = {importId: string; run: Run; source: Source | undefined; isReady: boolean; known: LoadedImport}
 type Corrected = {rows: number; cells: number; kept: number; matchedBy: 'row' | 'order' | 'key'}
 

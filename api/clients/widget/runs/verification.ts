@@ -57,11 +57,11 @@ const sayRows = (verify: VerifyCounts): string => {
     ...(coerced > 0 ? [t.rowsCoerced(coerced)] : []),
     ...(changed > 0 ? [t.rowsChanged(changed)] : []),
     ...(missing > 0 ? [t.rowsMissing(missing)] : []),
+    ...(patchesCoerced > 0 ? [t.patchesCoerced(patchesCoerced)] : []),
+    ...(patchesChanged > 0 ? [t.patchesChanged(patchesChanged)] : []),
     ...(unread > 0 ? [t.rowsUnread(unread)] : []),
     ...(waiting > 0 ? [t.rowsWaiting(waiting)] : []),
     ...(unverified > 0 ? [t.rowsUnverified(unverified)] : []),
-    ...(patchesCoerced > 0 ? [t.patchesCoerced(patchesCoerced)] : []),
-    ...(patchesChanged > 0 ? [t.patchesChanged(patchesChanged)] : []),
   ].join(' ')
 }
 

@@ -31,10 +31,13 @@ export const useDraft = <T extends object>(saved: T): Draft<T> => {
   return {draft, set: change => setDraft({...draft, ...change}), reset: () => setDraft(saved), isDirty}
 }
 
-/** Asks for confirmation before a link inside the widget leaves the form. Such a link fires no `beforeunload`, because the document stays loaded. */
+/**
+ * Asks for confirmation before a link inside the widget leaves the form. Such a link fires no `beforeunload`, because the document stays loaded.
+ * A link that opens or saves elsewhere leaves the form open, so the browser follows it.
+ */
 const askBeforeLink = (event: MouseEvent) => {
-  const link = event.target instanceof Element && event.target.closest('a[href^="#/"]')
-  if (!link || event.ctrlKey || event.metaKey) return
+  const link = event.target instanceof Element && event.target.closest<HTMLAnchorElement>('a[href^="#/"]')
+  if (!link || link.target || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return
   event.preventDefault()
   if (confirm(t.leaveWithoutSaving)) go(link.getAttribute('href')!)
   else event.stopPropagation()

@@ -39,6 +39,7 @@ test('the guard counts a differing patch and its row as two, and the reported co
   const describe = (...verified: number[]) => describeVerify({verify: 'all', verified, toVerify: 0, state: 'ended'} as unknown as Run)
   t.like(describe(5, 2, 0, 0, 0, 0, 5, 1, 0), {rows: 5, coerced: 1, changed: 0, patchesCoerced: 1, patchesChanged: 0})
   t.like(describe(5, 3, 4, 0, 0, 0, 5, 1, 2), {rows: 5, coerced: 2, changed: 2, patchesCoerced: 1, patchesChanged: 2})
+  t.like(describe(5, 7, 6, 0, 0), {rows: 5, coerced: 5, changed: 5, patchesCoerced: 0, patchesChanged: 0}, 'verified by an earlier build')
 })
 
 test('a patch and a write that got no answer do not count among the rows that wait to be read back', t => {
