@@ -5,7 +5,7 @@ import {badFile} from '../failure.ts'
 
 /** Expected numbers of rows: by outcome over all modules, or by module and outcome. */
 export type ExpectedCounts = Record<string, number | Record<string, number>>
-/** The expected outcome of a row: the name of the outcome, or `outcome` with other keys of the row's entry, or an object with one of these for each module. */
+/** The expected outcome of a row: its name, or `outcome` with other keys of the row's entry, or an object with one of these for each module. */
 export type ExpectedRow = string | Record<string, unknown>
 export type CaseRecords = Record<string, Json[]>
 
