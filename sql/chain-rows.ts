@@ -76,9 +76,9 @@ const findTaggableStatement = prepare<{key: string; recordId: string}>(
 export const findInherited = (hot: Hot, {chain, run, module, keys}: {chain: number; run: number; module: number; keys: string[]}) =>
   findInheritedStatement(hot, [chain, run, module, keys])
 
-const findInheritedStatement = prepare<{key: string; recordId: string; mayExistTwice: boolean}>(
+const findInheritedStatement = prepare<{key: string; recordId: string; mayExistTwice: boolean; isDeleted: boolean}>(
   'find-inherited',
-  `select row_key as key, record_id as "recordId", may_exist_twice as "mayExistTwice" from chain_rows
+  `select row_key as key, record_id as "recordId", may_exist_twice as "mayExistTwice", how = 6 as "isDeleted" from chain_rows
    where chain_no = $1::bigint and module_no = $3::smallint and row_key = any($4::text[]) and run_no <> $2::bigint and how in (1, 2, 3, 6)`,
 )
 

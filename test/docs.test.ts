@@ -2,6 +2,7 @@ import {existsSync, globSync, readFileSync} from 'node:fs'
 import {dirname, join, normalize} from 'node:path'
 import {fileURLToPath} from 'node:url'
 import test from 'ava'
+import {KINDS} from '../shared/notifications/kind.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -93,6 +94,14 @@ test('docs/configuration.md lists every variable of the configuration with defau
   const rows = [...read('docs/configuration.md').matchAll(/^\| `([A-Z][A-Z0-9_]+)` \| (.+) \| (.+) \| (.+) \|$/gm)].map(([, name]) => name!)
   t.true(variables.length > 50)
   t.deepEqual(rows.toSorted(), variables.toSorted())
+})
+
+test('the table of notices lists every kind', t => {
+  const [, section = ''] = /\n## Notices\n([\s\S]*?)\n## /.exec(read('docs/api.md')) ?? []
+  const listed = [...section.matchAll(/^\| (`[a-z]+\..+?) \| .+ \|$/gm)].flatMap(([, kinds]) =>
+    kinds!.split(', ').map(one => one.slice(1, -1)),
+  )
+  t.deepEqual(listed.toSorted(), [...KINDS, 'webhook.test'].toSorted())
 })
 
 test('the glossary has at least 60 terms, each once', t => {

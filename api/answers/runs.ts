@@ -28,6 +28,7 @@ export const Stop = Answer({
       'LAPSED',
       'CRM_REFUSED',
       'GRANT_ENDED',
+      'FIELD_NOT_WRITABLE',
       'FILE_GONE',
       'EXPRESSION_TIMEOUT',
       'ENGINE_FAILED',

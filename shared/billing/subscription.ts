@@ -2,7 +2,7 @@ import type {Stripe} from 'stripe'
 import type {Pool} from '../../sql/database.ts'
 import {listPlans, type PricedPlan} from '../../sql/plans.ts'
 import type {PendingPlan, Subscription} from '../../sql/subscriptions.ts'
-import {PaymentFailure} from './payment-failure.ts'
+import {nullWhereGone} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 
 export type {PendingPlan as Pending}
@@ -30,12 +30,7 @@ export const isUnpaid = ({status}: {status: string}): boolean => status === 'inc
 
 /** Reads a subscription. Null if the provider has no such subscription. */
 export const readSubscription = async (deps: SubscriptionDeps, id: string): Promise<ReadSubscription | null> => {
-  const found = await deps.payment
-    .ask('subscription', stripe => stripe.subscriptions.retrieve(id, {expand: EXPAND}))
-    .catch(error => {
-      if (error instanceof PaymentFailure && error.status === 404) return null
-      throw error
-    })
+  const found = await deps.payment.ask('subscription', stripe => stripe.subscriptions.retrieve(id, {expand: EXPAND})).catch(nullWhereGone)
   return found && describeSubscription(found, await listPlans(deps.db))
 }
 

@@ -12,7 +12,7 @@ import {readDefaultCard} from './default-card.ts'
 import {obstacleOf} from './entitlements/plan-status.ts'
 import {assertFresh} from './fresh.ts'
 import {metadataOf} from './metadata.ts'
-import {PaymentFailure} from './payment-failure.ts'
+import {nullWhereGone, PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 import {idOf} from './subscription.ts'
 import type {SoldPack} from './topup-invoice.ts'
@@ -135,12 +135,7 @@ const totalOf = async ({config, payment, log}: TopupDeps, {customer, price, quan
 const findPrice = async ({db, payment}: TopupDeps, packKey: string): Promise<PricedPack | null> => {
   const id = (await listPacks(db)).find(({key}) => key === packKey)?.paymentPriceId
   if (!id) return null
-  const price = await payment
-    .ask('price', stripe => stripe.prices.retrieve(id))
-    .catch(error => {
-      if (error instanceof PaymentFailure && error.status === 404) return null
-      throw error
-    })
+  const price = await payment.ask('price', stripe => stripe.prices.retrieve(id)).catch(nullWhereGone)
   if (!price?.active || price.recurring !== null || !price.unit_amount) return null
   const {unit_amount: amount, currency, product} = price
   return {id, amount, currency, product: idOf(product)!, taxBehavior: taxBehaviorOf(price)}

@@ -1,7 +1,7 @@
 import {findRecords, type QueryState} from './coql.ts'
 import type {CrmRecord, ReadOptions, WriteAnswer, WriteOptions} from './crm.ts'
 import {asObject, CrmError} from './error.ts'
-import {unanswered204} from './outcome.ts'
+import {unanswered, unanswered204} from './outcome.ts'
 import {pathOf, updateRecords} from './record-calls.ts'
 import {answerOf, listOf, type SendCrmRequest} from './request.ts'
 
@@ -17,7 +17,7 @@ export type ParentRows = {parent: CrmRecord; rows: CrmRecord[]}
 
 /**
  * Reads a parent with the rows of one field; null if the parent does not exist. If the answer omits rows, the CRM sets `$has_more` on the parent. At
- * most 2,000 rows are then queried from the subform's module.
+ * most 2,000 rows are then queried from the subform's module. A record without the field is an error that no retry changes.
  */
 export const readRows = async (
   sendCrmRequest: SendCrmRequest,
@@ -35,6 +35,11 @@ export const readRows = async (
   const found = asObject(listOf(outcome, 'data')[0])
   if (!found) return null
   const parent = {...found, id}
+  if (!(field in found)) {
+    const {status, json} = answerOf(outcome)
+    const message = `The CRM does not show the field ${field} of ${module}. It was deleted, renamed or hidden from the connection's user`
+    throw new CrmError({...unanswered({status, response: json, retryable: false}), code: 'FIELD_NOT_FOUND'}, {message})
+  }
   const shown = rowsIn(found[field])
   const isCut = asObject(found.$has_more)?.[field] === true
   const rows = isCut ? await readAllPages(sendCrmRequest, {child, parent: id, fields}, options) : shown

@@ -28,9 +28,15 @@ export const findRetried = async (tx: Tx, {org, importNo, id}: {org: string; imp
   return {no: run.no, id, chain: run.chainNo ?? run.no, lineage: lineageOf(snapshot!), planNo: run.planNo}
 }
 
-/** A snapshot from before lineages existed has none, so its modules and flows are numbered by their order. */
-export const lineageOf = ({lineage, flows, sources}: Snapshot): Lineage =>
-  lineage.flows.length ? lineage : {...lineage, ...extendLineage(null, {flows: flows.map(({flow}) => flow), sources})}
+/**
+ * A snapshot from before lineages existed has none, so its modules and flows are numbered by their order. A lineage from before modules were pinned
+ * gets the modules of the snapshot's flows.
+ */
+export const lineageOf = ({lineage, flows, sources}: Snapshot): Lineage => {
+  if (lineage.flows.length === 0) return {...lineage, ...extendLineage(null, {flows: flows.map(({flow}) => flow), sources})}
+  const modules = new Map(flows.map(({flow}) => [flow.id, flow.module]))
+  return {...lineage, flows: lineage.flows.map(pin => ({...pin, module: pin.module ?? modules.get(pin.id)}))}
+}
 
 export const assertRetriable = async (tx: Tx, run: Run) => {
   await assertNotUndone(tx, run)

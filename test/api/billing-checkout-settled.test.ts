@@ -1,4 +1,4 @@
-import anyTest, {type ExecutionContext, type TestFn} from 'ava'
+import anyTest, {type TestFn} from 'ava'
 import {readPlanStatus} from '../../shared/billing/entitlements/plan-status.ts'
 import {endTrials} from '../../shared/billing/entitlements/trial.ts'
 import {underBillingLease} from '../../shared/billing/lease.ts'
@@ -224,27 +224,6 @@ test('an expired page is marked expired; a page of another application is left a
   t.is(await settle(foreign.id), null)
 })
 
-test('a plan bought beside another subscription is cancelled at once and refunded', async t => {
-  const {payment, stripe, prices} = billing
-  const {org, openPlan, me, row} = await newBuyer(billing)
-  const page = await openPlan({planKey: 'business'})
-  const customer = await customerOf(billing, org)
-  const first = await besides(t, {customer, price: prices['team.month'], org})
-  await payment.payCheckout(page)
-  const second = payment.find(page)!.subscription
-  t.is((await stripe.subscriptions.list({customer})).data.length, 2)
-  payment.faults.add({method: 'POST', path: '/v1/refunds', times: 2, action: {type: 'status', status: 500, when: 'after'}})
-  await t.throwsAsync(settle(page))
-  await settle(page)
-  await settle(page)
-  t.is(payment.find(second)!.status, 'canceled')
-  t.is(payment.find(first)!.status, 'active')
-  t.like(payment.money(customer), {charged: 12_000, refunded: 9000})
-  t.like(await me(), {plan: {key: 'team'}})
-  t.like(await row(page), {state: 'complete'})
-  await settleMoney(t, billing)
-})
-
 test('a plan bought to follow the trial begins when the provider reports it active', async t => {
   const {payment} = billing
   await pass(billing, 0)
@@ -282,15 +261,3 @@ test('overage of a plan bought to follow the trial stays enabled when the trial 
   }
   await settleMoney(t, billing)
 })
-
-/** Creates a subscription directly at the provider, and stores it as the org's own. */
-const besides = async (t: ExecutionContext, {customer, price, org}: {customer: string; price: string; org: string}) => {
-  const {house, stripe} = billing
-  const card = await stripe.paymentMethods.attach('pm_card_visa', {customer})
-  const made = await stripe.subscriptions.create({customer, items: [{price}], default_payment_method: card.id})
-  await house.db.query(sql.unsafe`
-    insert into subscriptions (org_id, subscription_id, status, plan_version_id, interval) values (${org}, ${made.id}, 'active', 'team.1', 'month')`)
-  await house.db.query(sql.unsafe`update orgs set plan_version_id = 'team.1' where id = ${org}`)
-  t.is(made.status, 'active')
-  return made.id
-}

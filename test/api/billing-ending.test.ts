@@ -92,7 +92,7 @@ test('a subscription that the provider does not cancel is tried once', async t =
   const {id} = await seedSubscription(billing, {org, planKey: 'team'})
   await untilApplied(house)
   payment.faults.add({method: 'DELETE', path: '/v1/subscriptions/*', times: 9, action: {type: 'status', status: 400}})
-  await endBillingOf(house.tools as never, org, {when: 'now'})
+  t.true(await endBillingOf(house.tools as never, org, {when: 'now'}))
   t.is(payment.journal().filter(({method, path}) => method === 'DELETE' && path === `/v1/subscriptions/${id}`).length, 1)
   payment.faults.clear()
   t.is((await stripe.subscriptions.cancel(id)).status, 'canceled')

@@ -67,7 +67,8 @@ test('the setting is in the history and in the registry of the org', async t => 
 
 test('an embed token describes itself, and only a hash of its secret is stored', async t => {
   const {page, template, org, embed, call} = await open()
-  t.like(await ok(page('GET', '/auth/embed'), 200), {
+  const described = await ok(page('GET', '/auth/embed'), 200)
+  t.like(described, {
     org: {id: org},
     template: {id: template, name: 'Leads of the month'},
     origin,
@@ -75,6 +76,7 @@ test('an embed token describes itself, and only a hash of its secret is stored',
     rowsLeft: 100,
     connection: {state: 'connected', isDiscovered: true},
   })
+  t.deepEqual(described.modules, {Leads: {label: 'Leads', fields: {Last_Name: 'Last_Name', Email: 'Email', Company: 'Company'}}})
   t.deepEqual(outcome(await call('GET', '/auth/embed')), [404, 'NOT_FOUND'], 'any other bearer')
   const row = (await house.db.oneFirst(sql.unsafe`select row_to_json(e)::text from embed_tokens e where org_id = ${org}`)) as string
   t.false(row.includes(embed.slice(-20)))

@@ -62,7 +62,7 @@ const sumsOf = (org: string) =>
     select sum(used)::int8 as used, coalesce(sum(reserved) filter (where used is null), 0)::int8 as reserved from row_usage where org_id = ${org}`)
 
 test('a refusal says how many rows are left and what would lift the limit', async t => {
-  const {call} = await newOrg('small.1')
+  const {call, org} = await newOrg('small.1')
   await ok(authorise(call, 12), 200)
   const no = await authorise(call, 10)
   const {period} = await ok(call('GET', '/entitlements/me'), 200)
@@ -73,6 +73,10 @@ test('a refusal says how many rows are left and what would lift the limit', asyn
     {by: 'period', at: period.end},
   ]
   refused(t, no, 'LIMIT_ROWS', lift, /8 of the 20/)
+  await house.db.query(
+    sql.unsafe`update orgs set trial_started_at = lading_now(), trial_ends_at = lading_now(), trial_from = 'small.1' where id = ${org}`,
+  )
+  refused(t, await authorise(call, 10), 'LIMIT_ROWS', lift.toSpliced(1, 1), /8 of the 20/)
   t.like(no.body, {limit: 20, used: 0, reserved: 12, remaining: 8, periodEnd: period.end})
   await ok(authorise(call, 8), 200)
   t.like((await ok(call('GET', '/entitlements/me'), 200)).usage.rows, {remaining: 0})

@@ -71,6 +71,12 @@ test.serial('a person who may not connect signs in without a connection, and the
   t.deepEqual(await operator.connectors(), [])
   t.is(countGrants(), before)
   t.true(house.crm.journal({path: '/oauth/v2/token/revoke'}).length > 0)
+  const {members} = (await owner.call('GET', `/orgs/${owner.me.org.id}/members`)).body
+  const {id} = members.find(({email}: {email: string}) => email === ben)
+  t.is((await owner.call('PATCH', `/orgs/${owner.me.org.id}/members/${id}`, {role: 'admin'})).status, 200)
+  const admin = await openPage((await signInOnPage(house, {user: ben!})).cookie)
+  t.is(admin.me.role, 'admin')
+  t.deepEqual(await admin.connectors(), [], 'the CRM grants permanent access only with the first consent')
 })
 
 test.serial('a partial consent gives a session without a connection, and names the missing scopes', async t => {

@@ -15,6 +15,7 @@ test('a failing sign-in provider gives 502 and no session', async t => {
     {match: {path: '/oauth/user/info'}, action: {type: 'status5xxAfter'}},
     {match: {path: '/crm/v8/org'}, action: {type: 'dropBefore'}},
     {match: {path: '/crm/v8/users'}, action: {type: 'rateLimit'}},
+    {match: {path: '/crm/v8/users'}, action: {type: 'answer', status: 401, body: {code: 'INVALID_TOKEN'}}},
   ] as const
   const own = await startTestDeployment(t)
   for (const fault of faults) {

@@ -1,4 +1,4 @@
-import {parseArgs} from 'node:util'
+import {readOptions} from '../stack/usage.ts'
 import {type Figure, MEASURES} from './figures.ts'
 import {isMissed, limitOf, linesOf} from './page.ts'
 
@@ -7,9 +7,11 @@ import {isMissed, limitOf, linesOf} from './page.ts'
  * prints them with their limits. `--rows` is for figures that take another number of rows. Absolute figures are valid for this machine only. A
  * missed limit is only printed; a measure that throws makes the exit code 1.
  */
-const {json, only, rows} = parseArgs({
-  options: {json: {type: 'boolean', default: false}, only: {type: 'string'}, rows: {type: 'string'}},
-}).values
+const {json, only, rows} = readOptions('npm run bench -- [--only FIGURE,FIGURE] [--rows N] [--json]', {
+  json: {type: 'boolean', default: false},
+  only: {type: 'string'},
+  rows: {type: 'string'},
+})
 if (rows !== undefined && !/^[1-9]\d*0000$/.test(rows)) throw new Error('--rows is a multiple of 10,000')
 const all: Record<string, Figure> = Object.assign({}, ...MEASURES.map(({figures}) => figures))
 const wanted = only?.split(',') ?? Object.keys(all)

@@ -1,79 +1,13 @@
 import assert from 'node:assert/strict'
-import {once} from 'node:events'
-import {createServer, type Server} from 'node:http'
-import type {AddressInfo} from 'node:net'
 import test from 'node:test'
-import type {FrameLocator, Page} from 'playwright-core'
 import {storeTemplate} from '../support/embed.ts'
 import {serveFiles, serveReact} from '../support/react-host.ts'
-import {allow, assertAccessible, picture, stage} from './stage.ts'
+import {flow, stageEmbedding} from './embedding.ts'
+import {allow, assertAccessible, picture} from './stage.ts'
 import {csvFile} from './steps.ts'
 
-type HostInput = {lading: string; token: string; org: string; template: string}
-const example = new URL('../../examples/embed/server.js', import.meta.url).href
-const {startHost}: {startHost(of: HostInput): Promise<Server>} = await import(example)
-
-/** The server of the example's page, on another origin. */
-type Host = {origin: string; server: Server}
-const hosts: Host[] = []
-let org: string
-let template: string
-/** Sets the origins that may embed imports of the org. */
-let list: (embedOrigins: string[]) => Promise<unknown>
-
-const flow = {
-  id: 'f',
-  sourceId: 'leads',
-  module: 'Leads',
-  match: {by: ['Email'], onOne: 'update', onMany: 'skip'},
-  fields: [
-    {field: 'Last_Name', mode: 'column', source: 'Last Name'},
-    {field: 'Company', mode: 'column', source: 'Company'},
-    {field: 'Email', mode: 'column', source: 'Email'},
-  ],
-}
-
-const opened = stage('embed', async world => {
-  const owner = await world.signIn('ana@example.org')
-  const call = world.as(owner)
-  const must = async (method: string, path: string, body?: object, headers?: Record<string, string>) => {
-    const answer = await call(method, path, body, headers)
-    assert.ok(answer.status < 300, `${method} ${path}: ${answer.text}`)
-    return answer.body
-  }
-  org = (await must('GET', '/auth/me')).org.id
-  const token = (await must('POST', `/orgs/${org}/tokens`, {name: 'host'})).secret
-  const slot = {slot: 'leads', label: 'Leads', columns: ['Last Name', 'Company', 'Email']}
-  await must(
-    'POST',
-    `/orgs/${org}/discovery/run`,
-    {connectorId: await world.connect(owner, {user: 'ana@example.org'})},
-    {prefer: 'wait=30'},
-  )
-  template = (await must('POST', `/orgs/${org}/templates`, {name: 'Customers', sources: [slot], flows: [flow]})).template.id
-  for (const _ of [1, 2]) await addHost({org, token, template})
-  list = embedOrigins => must('PATCH', `/orgs/${org}/config/settings`, {embedOrigins})
-  await list([hosts[0]!.origin])
-})
-test.after(() => {
-  for (const {server} of hosts) {
-    server.closeAllConnections()
-    server.close()
-  }
-})
-
-/** Starts the example's server on another origin. */
-const addHost = async (of: {org: string; token: string; template: string}): Promise<Host> => {
-  const server = await startHost({lading: opened.world.url, ...of})
-  const host = {origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server}
-  hosts.push(host)
-  return host
-}
-
-const openHost = async (page: Page, at: number): Promise<FrameLocator> => {
-  await page.goto(hosts[at]!.origin)
-  return page.frameLocator('lading-import iframe')
-}
+const embedding = stageEmbedding('embed')
+const {hosts, opened} = embedding
 
 const file = csvFile('customers.csv', 'Family name,Company,e-mail\nEmbedded,Firm,embedded@example.org\nSecond,Firm,second@example.org\n')
 
@@ -84,7 +18,7 @@ test('a page of another origin embeds an import, from the file to its results', 
   const errors: string[] = []
   page.on('pageerror', error => errors.push(error.message))
   page.on('console', message => message.type() === 'error' && errors.push(message.text()))
-  const frame = await openHost(page, 0)
+  const frame = await embedding.openHost(page, 0)
   const waiting = page.waitForEvent('filechooser')
   await frame.getByRole('button', {name: 'Choose file'}).click()
   await (await waiting).setFiles(file)
@@ -122,13 +56,13 @@ test('a page of another origin embeds an import, from the file to its results', 
 
 test('a file that cannot be read as the template defines says why, and another file takes its place', async () => {
   const call = opened.world.as(await opened.world.signIn('ana@example.org'))
-  const {secret} = (await call('POST', `/orgs/${org}/tokens`, {name: 'host of names'})).body
+  const {secret} = (await call('POST', `/orgs/${embedding.org}/tokens`, {name: 'host of names'})).body
   const names = {step: 'split', column: 'Person', separator: ', ', into: ['Last Name', 'First Name']}
   const slot = {slot: 'leads', label: 'Leads', columns: ['Person', 'Company', 'Email'], cleaning: [names]}
-  const made = await call('POST', `/orgs/${org}/templates`, {name: 'Split names', sources: [slot], flows: [flow]})
+  const made = await call('POST', `/orgs/${embedding.org}/templates`, {name: 'Split names', sources: [slot], flows: [flow]})
   assert.equal(made.status, 201, made.text)
-  const host = await addHost({org, token: secret, template: made.body.template.id})
-  await list([hosts[0]!.origin, host.origin])
+  const host = await embedding.addHost({org: embedding.org, token: secret, template: made.body.template.id})
+  await embedding.list([hosts[0]!.origin, host.origin])
   const {page} = await opened.open()
   await page.goto(host.origin)
   const frame = page.frameLocator('lading-import iframe')
@@ -149,7 +83,7 @@ test('a file that cannot be read as the template defines says why, and another f
 })
 
 test('the React component embeds the import, calls its latest handlers, and leaves no frame behind', async () => {
-  await serveReact(hosts[0]!.server, {lading: opened.world.url, template})
+  await serveReact(hosts[0]!.server, {lading: opened.world.url, template: embedding.template})
   const {page} = await opened.open()
   const errors: string[] = []
   page.on('pageerror', error => errors.push(error.message))
@@ -174,7 +108,7 @@ test('the React component embeds the import, calls its latest handlers, and leav
 
 test('the dialog opens the same import, and tells that it was closed', async () => {
   const {page} = await opened.open()
-  await openHost(page, 0)
+  await embedding.openHost(page, 0)
   await page.getByRole('button', {name: 'Import in a dialog'}).click()
   const dialog = page.getByRole('dialog')
   await dialog.frameLocator('iframe').getByRole('button', {name: 'Choose file'}).waitFor()
@@ -185,107 +119,16 @@ test('the dialog opens the same import, and tells that it was closed', async () 
 test('properties that a page sets before the script defines the element are kept, and the script may load twice', async () => {
   const {page} = await opened.open()
   const script = `<script src="${opened.world.url}/embed.js"></script>`
-  const body = `<!doctype html><lading-import template="${template}"></lading-import><script>
+  const body = `<!doctype html><lading-import template="${embedding.template}"></lading-import><script>
     const token = async () => (await (await fetch('/embed-token', {method: 'POST'})).json()).token
     Object.assign(document.querySelector('lading-import'), {token, server: '${opened.world.url}/'})
-  </script>${script}${script}<button onclick="Lading.open({template: '${template}', token})">Open</button>`
+  </script>${script}${script}<button onclick="Lading.open({template: '${embedding.template}', token})">Open</button>`
   serveFiles(hosts[0]!.server, {'/early': ['text/html', body]})
   await page.goto(`${hosts[0]!.origin}/early`)
   await page.frameLocator('lading-import iframe').getByRole('button', {name: 'Choose file'}).waitFor()
   assert.equal(await page.locator('lading-import').getAttribute('server'), `${opened.world.url}/`)
   await page.getByRole('button', {name: 'Open', exact: true}).click()
   await page.getByRole('dialog').frameLocator('iframe').getByRole('button', {name: 'Choose file'}).waitFor()
-})
-
-test('a page of an origin that the org does not list gets neither a frame nor a token', async () => {
-  const {page} = await opened.open()
-  const refused: string[] = []
-  page.on('console', message => message.type() === 'error' && refused.push(message.text()))
-  await page.goto(hosts[1]!.origin)
-  await page.waitForFunction(() => (globalThis as any).document.querySelector('lading-import iframe') !== null)
-  while (!refused.some(text => text.includes('frame-ancestors'))) await page.waitForEvent('console', {timeout: 10_000})
-  const answer = await page.request.post(`${hosts[1]!.origin}/embed-token`)
-  assert.equal(answer.status(), 502)
-})
-
-test('no other page can be framed, and the embedded page only by its origin', async () => {
-  const get = (path: string) => fetch(opened.world.url + path)
-  for (const path of ['/', '/reference', '/auth/zoho/callback', '/auth/me', '/embed.js', '/nothing']) {
-    const {headers} = await get(path)
-    assert.match(headers.get('content-security-policy')!, /frame-ancestors 'none'/, path)
-    assert.equal(headers.get('x-frame-options'), 'DENY', path)
-  }
-  const ancestors = async (named: string, origin: string) => {
-    const {headers} = await get(`/embed?${new URLSearchParams({template: named, origin})}`)
-    return /frame-ancestors ([^;]+)/.exec(headers.get('content-security-policy')!)?.[1]
-  }
-  assert.equal(await ancestors(template, hosts[0]!.origin), hosts[0]!.origin)
-  assert.equal(await ancestors(template, hosts[1]!.origin), "'none'")
-  assert.equal(await ancestors('tpl_none', hosts[0]!.origin), "'none'")
-  assert.equal((await get(`/embed?${new URLSearchParams({template, origin: '*'})}`)).status, 400)
-})
-
-test('a web tab works: the page around the embedding page must be listed too', async () => {
-  const outer = createServer((_, response) => {
-    response.setHeader('content-type', 'text/html')
-    response.end(`<title>CRM</title><link rel="icon" href="data:,"><iframe src="${hosts[0]!.origin}" width="900" height="600"></iframe>`)
-  }).listen(0, '127.0.0.1')
-  await once(outer, 'listening')
-  const origin = `http://127.0.0.1:${(outer.address() as AddressInfo).port}`
-  hosts.push({origin, server: outer})
-  const {page} = await opened.open()
-  const start = page.frameLocator('iframe').frameLocator('lading-import iframe').getByRole('button', {name: 'Choose file'})
-  const refused = page.waitForEvent('console', message => message.text().includes('frame-ancestors'))
-  await page.goto(origin)
-  await refused
-  await list([hosts[0]!.origin, origin])
-  await page.goto(origin)
-  await start.waitFor()
-})
-
-/** Replaces `fetch` of the embedding page. Before the page requests a token, another frame posts a forged token to the import. */
-const forgeSession = () => {
-  const page = globalThis as any
-  // The frame of the import stays unchanged.
-  if (page.parent !== page) return
-  const ask = page.fetch
-  page.fetch = async (...sent: unknown[]) => {
-    const posted = new Promise<void>(resolve => {
-      page.addEventListener('message', ({data}: {data: unknown}) => data === 'posted' && resolve())
-    })
-    const other = page.document.createElement('iframe')
-    other.srcdoc = `<script>
-      parent.frames[0].postMessage({type: 'lading:session', token: 'lading-embed_forged'}, '*')
-      parent.postMessage('posted', '*')
-    </script>`
-    page.document.body.append(other)
-    await posted
-    return ask(...sent)
-  }
-}
-
-test('the frame takes a token only from the page that embeds it', async () => {
-  const {page} = await opened.open()
-  const tokens: string[] = []
-  page.on('request', request => {
-    if (request.url().endsWith('/auth/embed')) tokens.push(request.headers().authorization ?? '')
-  })
-  await page.addInitScript(forgeSession)
-  const frame = await openHost(page, 0)
-  await frame.getByRole('button', {name: 'Choose file'}).waitFor()
-  assert.equal(new Set(tokens).size, 1)
-  assert.ok(!tokens[0]!.includes('forged'))
-})
-
-test('the embedded page alone in a window does nothing', async () => {
-  const {page, asked} = await opened.open()
-  asked.length = 0
-  await page.goto(`${opened.world.url}/embed?${new URLSearchParams({template, origin: hosts[0]!.origin})}`)
-  await page.getByText('This page works only inside another page').waitFor()
-  assert.deepEqual(
-    asked.filter(address => address.includes('/auth/embed')),
-    [],
-  )
 })
 
 test('an org without a connection is connected from the frame, because the pop-up starts the sign-in', async () => {
@@ -297,7 +140,7 @@ test('an org without a connection is connected from the frame, because the pop-u
   const {secret} = (await call('POST', `/orgs/${id}/tokens`, {name: 'host'})).body
   const slot = {slot: 'leads', label: 'Leads', columns: ['Last Name', 'Company', 'Email']}
   const named = await storeTemplate(world, id, {sources: [slot], flows: [flow]})
-  const host = await addHost({org: id, token: secret, template: named})
+  const host = await embedding.addHost({org: id, token: secret, template: named})
   assert.equal((await call('PATCH', `/orgs/${id}/config/settings`, {embedOrigins: [host.origin]})).status, 200)
   const {page, context} = await opened.open()
   await page.goto(host.origin)

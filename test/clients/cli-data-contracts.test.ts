@@ -3,9 +3,10 @@ import {join} from 'node:path'
 import test from 'ava'
 import {openHome} from '../support/cli-process.ts'
 import {ok, openOrg} from '../support/importing.ts'
-import {type FileHost, fire, makeSchedule, startFileHost, untilOver} from '../support/schedules.ts'
+import {type FileHost, fire, listFirings, makeSchedule, startFileHost, untilOver} from '../support/schedules.ts'
 import {makeTemplate, openTemplates} from '../support/templates.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let house: TestDeployment
 let host: FileHost
@@ -47,6 +48,25 @@ test.serial(
     t.like(learnt, {sources: [{slot: 'companies', columns: [{name: 'name'}, {name: 'number'}, {name: 'city'}]}]})
   },
 )
+
+test.serial('firing a schedule with --wait follows the further tries of a fetch to their end', async t => {
+  const org = await openOrg(house)
+  const home = openHome({LADING_URL: house.url, LADING_TOKEN: org.session})
+  const {path} = await makeSchedule(org, host, {name: 'Retried'})
+  host.fail(404)
+  const fired = home.run(['schedules', 'fire', 'Retried', '--wait'])
+  const [{id}] = await until(
+    () => listFirings(org, path),
+    firings => firings.length === 1,
+  )
+  for (const tries of [1, 2]) {
+    await untilOver(org, path, id, one => one.state === 'due' && one.tries === tries)
+    await house.hot.query(`update firings set lease_until = lading_now() - interval '3 seconds' where id = $1`, [id])
+  }
+  const {code, out, err} = await fired
+  t.is(code, 7, out)
+  t.regex(err, /Retried did not start a run: failed \(NOT_FOUND\)/)
+})
 
 /** Opens an org with a shared template, and a folder for its configuration. `file`: the template's file after a pull into `crm`. */
 const openShared = async () => {

@@ -128,6 +128,16 @@ test('an undo is previewed, deletes what the run created, and keeps what a colle
   for (const named of [run, imported]) t.regex((await home.run(['undo', named])).err, /UNDO_DONE/, 'a repeated undo is no redo')
 })
 
+test('a run that was retried is undone after its retry, which the refusal names', async t => {
+  const ran = await home.run(['import', home.put('again.csv', accountRows(1, 'W-')), '-t', 'Companies', '--watch'])
+  const [run] = /run_\w+/.exec(ran.out)!
+  const retried = await home.run(['retry', run, '--watch'])
+  const [later] = /run_\w+/.exec(retried.out)!
+  const refused = await home.run(['undo', run, '--json'])
+  t.is(refused.code, 7)
+  t.like(JSON.parse(refused.err), {code: 'RUN_RETRIED', next: `Undo the later run: lading undo ${later}`})
+})
+
 test('a run that deletes starts only with the number of deletes that its dry run shows', async t => {
   const made = await home.run(['import', home.put('delete-me.csv', accountRows(2, 'Z-')), '-t', 'Companies', '--watch'])
   t.is(made.code, 0, made.err)

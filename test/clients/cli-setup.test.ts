@@ -75,7 +75,7 @@ test('the configuration is pulled, edited, compared and pushed, and a stale push
 
   edit('other/settings.json', text => text.replace('masked', 'deny'))
   const stale = await run(['config', 'push', 'other', '--json'])
-  t.is(stale.code, 7)
+  t.is(stale.code, 8)
   t.like(JSON.parse(stale.err), {code: 'REGISTRY_CONFLICT', status: 409})
   t.regex(JSON.parse(stale.err).next, /lading config pull/)
   t.is((await ok(call('GET', at('settings')), 200)).settings.aiSamplePolicy, 'masked', 'nothing of it was written')

@@ -1,5 +1,5 @@
 import {spawnSync} from 'node:child_process'
-import {parseArgs} from 'node:util'
+import {readOptions} from '../stack/usage.ts'
 import {addAll} from './judge.ts'
 import {MATRIX} from './matrix.ts'
 import {type Played, playScenario} from './scenario.ts'
@@ -10,8 +10,9 @@ import {printMatrix} from './table.ts'
  * checks what must hold during and after them. It exits with 1 if a scenario does not hold. R1 takes `seeds`, `rows` and `points`. R21 takes
  * `seeds` (at most six) and `rows`. R19 and R20 take `seeds` and `cells`: `--cells "COQL lag 30 s;updates only"`
  */
-const {values} = parseArgs({
-  options: {
+const values = readOptions(
+  'npm run faults -- [--only R1,R5] [--seed 1] [--seeds 20] [--rows 3000] [--points POINT:N,POINT:N] [--cells "FAULT;FILE"] [--json]',
+  {
     only: {type: 'string'},
     seed: {type: 'string', default: '1'},
     seeds: {type: 'string', default: '20'},
@@ -20,7 +21,7 @@ const {values} = parseArgs({
     cells: {type: 'string'},
     json: {type: 'boolean', default: false},
   },
-})
+)
 
 /**
  * Returns the time limit of a scenario in seconds. Most scenarios take one or two minutes, or six on a busy machine. The limits of R1, R19, R20

@@ -1,4 +1,4 @@
-import {parseArgs} from 'node:util'
+import {readOptions} from '../stack/usage.ts'
 import {type Fuzzed, fuzz} from './run.ts'
 import {playUnchanged} from './unchanged.ts'
 
@@ -8,16 +8,17 @@ import {playUnchanged} from './unchanged.ts'
  * With `--imports 500`, imports that many random files instead.
  */
 const main = async () => {
-  const {values} = parseArgs({
-    options: {
+  const values = readOptions(
+    'npm run fuzz -- [--requests 50000] [--seed 1] [--seconds 3000] [--only "post /orgs"] [--json] | --imports 500',
+    {
       requests: {type: 'string', default: '50000'},
       seed: {type: 'string', default: '1'},
       seconds: {type: 'string', default: '3000'},
       imports: {type: 'string'},
       only: {type: 'string'},
       json: {type: 'boolean', default: false},
-    } as const,
-  })
+    },
+  )
   const [requests, seed, seconds] = [values.requests, values.seed, values.seconds].map(Number)
   if (values.imports) return playUnchanged({cases: Number(values.imports), seed: seed!})
   const result = await fuzz({requests: requests!, seed: seed!, seconds: seconds!, ...(values.only && {only: values.only})})

@@ -7,8 +7,8 @@ import fs from 'node:fs'
 const PATTERNS = [
   'test/**/*-kills.test.ts',
   'test/other-orgs-ids.test.ts',
-  'test/api/{ai-auto-map,ai-canaries,ai-credits,ai-formula,ai-turns,audit,backoffice,billing-checkout,billing-checkout-races}.test.ts',
-  'test/api/{billing-checkout-settled,billing-ending,billing-late,billing-plan,billing-plan-attacks,billing-plan-cards}.test.ts',
+  'test/api/{ai-auto-map,ai-canaries,ai-credits,ai-formula,ai-turns,audit,backoffice,billing-checkout,billing-checkout-duplicates}.test.ts',
+  'test/api/{billing-checkout-races,billing-checkout-settled,billing-ending,billing-late,billing-plan,billing-plan-attacks,billing-plan-cards}.test.ts',
   'test/api/{billing-plan-confirm,billing-plan-faults,billing-portal,billing-preview,billing-promotion,billing-tax}.test.ts',
   'test/api/{billing-topup,billing-webhook,billing-yearly-end,bundle,changes,chat,chat-canaries,chat-faults,column-values}.test.ts',
   'test/api/{connection,conversations,conversations-kept,cursors,customer-files,data-centres,deactivated}.test.ts',
@@ -50,6 +50,7 @@ const PATTERNS = [
   'test/workers/{edit-marks,external-run-chains,external-run-faults,external-run-limit,external-run-review,external-run-sweep}.test.ts',
   'test/workers/{external-run-unchanged,external-runs,flow-routes}.test.ts',
   'test/workers/{forecasts,forecast-accuracy,forecast-blocks,forecast-dry-runs,guard,import-bulk-ends,import-bulk-faults,import-bulk-values}.test.ts',
+  'test/workers/import-bulk-searches.test.ts',
   'test/workers/{import-cell-edits,import-chains,import-claims-together,import-cleaning-killed,corrections,corrections-rows,import-dry-runs}.test.ts',
   'test/workers/import-edits.test.ts',
   'test/workers/{import-edits-links,import-empty-links,import-ends,import-expressions,import-faults,import-generic}.test.ts',
@@ -65,7 +66,7 @@ const PATTERNS = [
   'test/workers/{schedules-deletes,schedules-edits,schedules-encodings,schedules-files,schedules-kept-imports,schedules-repeats}.test.ts',
   'test/workers/{subform-rows-limit,subform-rows-packs,subform-rows-refused,subform-rows-unanswered}.test.ts',
   'test/workers/{schedules-verify,sealed-plan-links,sealed-plans,share-changes,template-rechecks}.test.ts',
-  'test/workers/{undo,undo-external,undo-fields,undo-retry,undo-strict}.test.ts',
+  'test/workers/{delete-retries,import-changed-fields,undo,undo-external,undo-fields,undo-retry,undo-strict}.test.ts',
   'test/workers/{undo-subforms,uploads,verify,verify-planted,watchdog,writes-paused}.test.ts',
 ]
 

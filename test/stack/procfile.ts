@@ -11,18 +11,20 @@ export const readProcfile = (text: string): ProcessLine[] =>
     return [{name, command: command.split(/\s+/)}]
   })
 
-type ProcfileOptions = {path: string} & SupervisorOptions
+/** `afterRelease` runs between the release and the start of the other lines. */
+type ProcfileOptions = {path: string; afterRelease?: (() => Promise<void>) | undefined} & SupervisorOptions
 
 /**
  * Runs `release` to its end, then starts every other line as a separate process, which restarts when it ends. If `release` fails, throws
  * with its output and stops everything.
  */
-export const startProcfile = async ({path, ...options}: ProcfileOptions): Promise<Supervisor> => {
+export const startProcfile = async ({path, afterRelease, ...options}: ProcfileOptions): Promise<Supervisor> => {
   const lines = readProcfile(fs.readFileSync(path, 'utf8'))
   const supervisor = openSupervisor(options)
   try {
     const release = lines.find(({name}) => name === 'release')
     if (release) await supervisor.complete(release)
+    await afterRelease?.()
     for (const line of lines) if (line !== release) supervisor.start(line)
     return supervisor
   } catch (error) {

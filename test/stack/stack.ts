@@ -17,7 +17,7 @@ export type Stack = {
   /** The URL of the payment stand-in; null if none runs. */
   paymentUrl: string | null
   databaseUrl: string
-  /** Whether the API is in maintenance. Then no prices are created, and the API refuses sign-ins. */
+  /** Whether the API is in maintenance. Then it refuses sign-ins. */
   isInMaintenance: boolean
   processes: Map<string, Supervised>
   /** Resolves when the stack's own Postgres has ended; never if `DATABASE_URL` names another. */
@@ -83,10 +83,10 @@ const startParts = async ({directory, keep, ports = {}, sells = false, env = {},
     sells && !process.env.PAYMENT_API_KEY ? await startPaymentStandIn(outside, {port: standIns.payment, apiUrl, directory}) : null
   const secrets = secretsIn(directory)
   const settings = {...secrets, ...settingsOf({directory, apiUrl, crmUrl, port}), ...payment?.settings, DATABASE_URL: databaseUrl, ...env}
-  const service = begun(await startProcfile({path: join(root, 'Procfile'), cwd: root, env: settings, output}))
+  const afterRelease = payment ? () => openSale(directory, {cwd: root, env: settings}) : undefined
+  const service = begun(await startProcfile({path: join(root, 'Procfile'), cwd: root, env: settings, output, afterRelease}))
   await answers(`${apiUrl}/health`, service.processes.get('web')!, ({ok}) => ok)
   const isInMaintenance = (await fetch(`${apiUrl}/auth/me`)).status === 503
-  if (payment && !isInMaintenance) await openSale({apiUrl, adminToken: secrets.ADMIN_TOKEN, payment})
   const processes = new Map([...outside.processes, ...service.processes])
   return {
     apiUrl,
@@ -141,7 +141,7 @@ const startPaymentStandIn = async (outside: Supervisor, {port, apiUrl, directory
   })
   const url = `http://127.0.0.1:${port}`
   await answers(`${url}/_sim/clock`, standIn, ({ok}) => ok)
-  return {url, key, settings: {PAYMENT_API_KEY: key, PAYMENT_API_URL: url, PAYMENT_WEBHOOK_SECRETS: secret}}
+  return {url, settings: {PAYMENT_API_KEY: key, PAYMENT_API_URL: url, PAYMENT_WEBHOOK_SECRETS: secret}}
 }
 
 type Settings = {directory: string; apiUrl: string; crmUrl: string; port: number}

@@ -24,7 +24,7 @@ const startUp = async (t: ExecutionContext, {cwd, command, port}: {cwd: string; 
   t.teardown(() => child.kill('SIGTERM'))
   await until(
     () => output,
-    text => text.includes('lading import') || child.exitCode !== null,
+    text => text.includes('lading.js import') || child.exitCode !== null,
     120,
   )
   const pids = [child.pid!, ...(await descendantsOf(child.pid!))]
@@ -50,13 +50,17 @@ test('lading up serves an import, ends with the process that started it, and res
   t.regex(first.output, /Lading is up/)
   t.true(first.pids.length > 9, 'two launchers, the stack, Postgres, two stand-ins, the API and the workers')
 
+  const webLog = () => fs.readFileSync(join(data, 'logs', 'web.log'), 'utf8')
+  t.regex(await until(webLog, text => text.includes('selling verified')), /"problems":0,"msg":"selling verified"/)
+
   const busy = await home.run(['up', '--port', `${port}`, '--directory', 'other'], {command})
   t.is(busy.code, 1)
   t.is(busy.err, `Port ${port} is in use by another program. Stop that program, or choose another port: lading up --port ${port + 1}\n`)
 
   const env = {LADING_URL: `http://127.0.0.1:${port}`, LADING_TOKEN: fs.readFileSync(join(data, 'token'), 'utf8')}
   const importLeads = ['import', 'lading-data/leads.csv', '--module', 'Leads', '--match', 'Email', '--yes', '--watch']
-  const imported = await home.run(importLeads, {command, env})
+  const [printed] = /LADING_URL=[\s\S]*?--watch/.exec(first.output)!
+  const imported = await home.run(['-c', `cd / && ${printed}`], {command: ['bash']})
   t.is(imported.code, 0, imported.err)
   t.regex(imported.out, /Leads: 120 created/)
   for (const name of ['web', 'worker', 'imports', 'checks', 'clock', 'release', 'crm', 'payment'])

@@ -6,7 +6,7 @@ import {runInForeground} from './foreground.ts'
 import {openLogFiles} from './log-files.ts'
 import {freePort} from './port.ts'
 import {prepareSample, type Sample} from './sample.ts'
-import {type Stack, startStack} from './stack.ts'
+import {root, type Stack, startStack} from './stack.ts'
 import {paint, printTable} from './terminal.ts'
 
 /** The arguments of `lading up`: the whole service until Ctrl-C, with a status page in the terminal and the logs in files. */
@@ -58,11 +58,14 @@ const printPage = ({apiUrl, crmUrl, paymentUrl}: Stack, {token, file}: Sample) =
   console.log(`\n${paint('bold', 'Sign in')}  Choose "Local test CRM" and continue as ${email}. The stand-in asks for no password.`)
   console.log(`\n${paint('bold', 'Try')}`)
   console.log(`  In the widget, drop ${shown(file)} and import it into Leads.`)
-  console.log('  In another terminal, in this folder, do the same by one command (npx with the package, or an installed lading):\n')
-  console.log(`    LADING_URL=${apiUrl} LADING_TOKEN=$(cat ${shown(token)}) \\`)
-  console.log(`      lading import ${shown(file)} --module Leads --match Email --yes --watch\n`)
+  console.log('  In another terminal, do the same by one command:\n')
+  console.log(`    LADING_URL=${apiUrl} LADING_TOKEN=$(cat ${quoted(token)}) \\`)
+  console.log(
+    `      node ${quoted(join(root, 'api', 'clients', 'lading.js'))} import ${quoted(file)} --module Leads --match Email --yes --watch\n`,
+  )
 }
 
+const quoted = (path: string) => (/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`)
 const shown = (path: string) => relative(process.cwd(), path) || path
 
 try {

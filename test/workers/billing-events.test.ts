@@ -27,6 +27,8 @@ test.serial('a thousand repeated deliveries, a quarter of them under new event i
   await payment.payCheckout(sessionOf(url))
   const customer = await customerOf({house} as Billing, org)
   const charge = payment.all('charge').find(one => one.customer === customer && one.amount === 1000)!
+  await sendWebhook(house, makeEvent('evt_no_refund', 'charge.refunded', charge))
+  await untilApplied(house)
   await payment.dashboard.refund(charge.id, 100)
   await untilApplied(house)
   await payment.dashboard.dispute(charge.id)

@@ -1,7 +1,7 @@
 import {randomBytes} from 'node:crypto'
 import test from 'ava'
 import {resealMarkKeys} from '../../shared/mapping/edit-marks/reseal.ts'
-import {accountRows, openOrg, runImport, accounts as writing} from '../support/importing.ts'
+import {accountRows, ok, openOrg, runImport, accounts as writing} from '../support/importing.ts'
 import {openRetaining, setWindow} from '../support/retention.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
@@ -164,4 +164,26 @@ test('the key of marks is sealed again under a new key, and marks stay valid', a
   t.deepEqual(await resealMarkKeys(tools), {resealed: 0, remaining: 0})
   t.deepEqual(await resealMarkKeys({...tools, ring: here.config.SECRETS_KEYS.concat(added)}), {resealed: 1, remaining: 0})
   t.is((await runImport(org, {csv: accountRows(1, 'K-'), flow: keeping})).run.unchanged, 1)
+})
+
+test('after the decimal places of a field are reduced, a value that was written with more places is no edit', async t => {
+  const here = await startTestDeployment(t, {workers: ['discovery', 'imports'], environment: {CRM_LAG_SECONDS: '1'}})
+  const size = {name: 'Size', type: 'double' as const, decimals: 4}
+  here.crm.addField('example', 'Accounts', size)
+  const org = await openOrg(here)
+  const flow = {...keeping, fields: [...writing.fields.slice(0, 2), {field: 'Size', mode: 'column', source: 'size'}]}
+  const write = (...cells: string[]) =>
+    runImport(org, {csv: `name,number,size\n${cells.map((cell, n) => `Acme,N-${n},${cell}\n`).join('')}`, flow})
+  const records = () => [0, 1].map(n => here.crm.records('example', 'Accounts').find(({Account_Number: one}) => one === `N-${n}`)!)
+  await write('5.2561', '5.2561')
+  here.crm.addField('example', 'Accounts', {...size, decimals: 2})
+  await ok(org.call('POST', `/orgs/${org.org}/discovery/run`, {connectorId: org.connector}, {prefer: 'wait=30'}), 200)
+  here.crm.update('example', 'Accounts', [{id: records()[1]!.id, Size: 5.27}])
+  t.like((await write('7.1266', '7.1266')).run, {keptEdits: 1, counts: {Accounts: {updated: 1, skipped: 1}}})
+  t.deepEqual(
+    records().map(({Size}) => Size),
+    [7.13, 5.27],
+  )
+  // The CRM stores the rounded value, which the mark of the sent value recognises.
+  t.like((await write('8', '8')).run, {keptEdits: 1, counts: {Accounts: {updated: 1}}})
 })

@@ -5,6 +5,7 @@ import {ok} from '../support/importing.ts'
 import {readSamples, sumOf} from '../support/metrics.ts'
 import {openPostgresProxy} from '../support/postgres-proxy.ts'
 import {assertLedger, type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
+import {until} from '../support/until.ts'
 
 /** The tests run serially, because they share one CRM. */
 const test = anyTest.serial as TestFn<ExternalEngine>
@@ -12,7 +13,7 @@ const test = anyTest.serial as TestFn<ExternalEngine>
 test.before(async t => {
   Object.assign(
     t.context,
-    await openExternalEngine(t, {workers: ['discovery'], environment: {CRM_TIMEOUT_SECONDS: '5', LEASE_SECONDS: '1'}}),
+    await openExternalEngine(t, {workers: ['discovery'], environment: {CRM_TIMEOUT_SECONDS: '30', LEASE_SECONDS: '1'}}),
   )
 })
 test.beforeEach(t => t.context.house.crm.clear())
@@ -60,3 +61,21 @@ for (const [what, statement] of statements) {
     })
   }
 }
+
+test('a request that is admitted again leaves another request of its run in flight', async t => {
+  const here = t.context
+  const {crm} = here.house
+  const run = await here.authorise(2)
+  const proxy = await work(t)
+  crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'hold', when: 'after'}})
+  const first = here.create(run, [row('in flight')])
+  await until(crm.held, held => held === 1)
+  proxy.lose('insert into admissions', {when: 'commit'})
+  const second = here.create(run, [row('admitted twice')])
+  t.like((await ok(second, 200)).results, [{ok: true, outcome: 'created'}])
+  t.is(proxy.lost('insert into admissions'), 1)
+  crm.release()
+  t.like((await ok(first, 200)).results, [{ok: true, outcome: 'created'}])
+  const {entries, run: seen} = await assertLedger(here, run)
+  t.deepEqual([entries.length, seen.rowsWritten, here.held().length], [2, 2, 2])
+})

@@ -1,7 +1,7 @@
 import test from 'ava'
 import {setWritesPaused} from '../../sql/connectors.ts'
 import {sql} from '../../sql/database.ts'
-import {jobs, openBulkImports, rows} from '../support/bulk-imports.ts'
+import {flow, jobs, openBulkImports, rows} from '../support/bulk-imports.ts'
 import {accountRows, accounts, type Org, ok, openOrg, readLog, untilEnded, untilRun} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
@@ -106,6 +106,29 @@ test.serial('a cancelled run that its guard holds ends with what its open job wr
   t.is(log.length, 10)
   t.true(log.every(({outcome}) => ['created', 'updated'].includes(outcome)))
   t.is(changed('Eb-').length, 10)
+})
+
+test.serial('a run that stops because a field was removed still reports what its open job wrote', async t => {
+  const note = {name: 'Extra_Note', type: 'text' as const, length: 40}
+  const discover = () => ok(org.call('POST', `/orgs/${org.org}/discovery/run`, {connectorId: org.connector}, {prefer: 'wait=30'}), 200)
+  here.crm.addField('example', 'Accounts', note)
+  await discover()
+  imports.create('Ej-')
+  here.crm.setSwitches({bulkHold: true})
+  const fields = [...flow.fields, {field: note.name, mode: 'static', staticValue: 'x'}]
+  const started = await imports.begin(accountRows(rows, 'Ej-'), {write: 'bulk'}, {...flow, fields})
+  await untilStarted(started)
+  await worker.stop()
+  here.crm.dropField('example', 'Accounts', note.name)
+  await discover()
+  await worker.start()
+  here.crm.setSwitches({bulkHold: false})
+  const run = await started.end()
+  t.is(run.stop.stopped, 'FIELD_NOT_WRITABLE')
+  const log = await readLog(org.call, started.path)
+  t.is(log.length, 10, 'the rows of the job')
+  t.true(log.every(({outcome}) => ['created', 'updated'].includes(outcome)))
+  t.is(here.crm.journal(jobs).length, 1)
 })
 
 test.serial('a run that is stopped from outside reports the rows of its open job, and deletes what it stored of them', async t => {

@@ -1,4 +1,4 @@
-import test from 'ava'
+import test, {type ExecutionContext} from 'ava'
 import {sql} from '../../sql/database.ts'
 import {codesOf, jobs, openBulkImports, rows, written} from '../support/bulk-imports.ts'
 import {accountRows, type Org, ok, openOrg, readLog, untilRun} from '../support/importing.ts'
@@ -42,19 +42,36 @@ test.serial('a job whose creation was not answered is found by its callback', as
   t.is(here.crm.journal(jobs).length, 2)
 })
 
-test.serial('the id of a job is stored although Postgres fails at first, so that no callback is needed', async t => {
-  imports.create('Fh-')
+/** Makes Postgres fail with this code when the id of a job is stored for the first time. */
+const failFirstId = async (t: ExecutionContext, code: string) => {
   await here.db.query(sql.unsafe`create sequence stores_of_ids`)
   await here.db.query(sql.unsafe`
     create function fail_first() returns trigger language plpgsql as
-    $$begin if nextval('stores_of_ids') = 1 then raise exception 'out of memory' using errcode = '53200'; end if; return new; end$$`)
+    $$begin if nextval('stores_of_ids') = 1 then raise exception 'failed' using errcode = tg_argv[0]; end if; return new; end$$`)
   await here.db.query(sql.unsafe`
-    create trigger fail_first before update on bulk_jobs for each row when (new.state = 'started') execute function fail_first()`)
-  t.teardown(() => here.db.query(sql.unsafe`drop trigger fail_first on bulk_jobs`))
+    create trigger fail_first before update on bulk_jobs for each row when (new.state = 'started')
+    execute function fail_first(${sql.literalValue(code)})`)
+  t.teardown(async () => {
+    await here.db.query(sql.unsafe`drop function fail_first cascade`)
+    await here.db.query(sql.unsafe`drop sequence stores_of_ids`)
+  })
+}
+
+test.serial('the id of a job is stored although Postgres fails at first, so that no callback is needed', async t => {
+  imports.create('Fh-')
+  await failFirstId(t, '53200')
   await usual.stop()
   const begun = await imports.begin(accountRows(rows, 'Fh-'))
   start({PUBLIC_URL: 'http://127.0.0.1:1'})
   const {log} = await imports.check(t, 'Fh-', begun)
+  t.deepEqual(codesOf(log), written)
+  t.is(here.crm.journal(jobs).length, 2)
+})
+
+test.serial('rows of a job whose id could not be stored are not sent again, because its callback names the job', async t => {
+  imports.create('Fs-')
+  await failFirstId(t, 'XX000')
+  const {log} = await imports.check(t, 'Fs-', await imports.begin(accountRows(rows, 'Fs-')))
   t.deepEqual(codesOf(log), written)
   t.is(here.crm.journal(jobs).length, 2)
 })

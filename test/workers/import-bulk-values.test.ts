@@ -125,6 +125,27 @@ test.serial('a value that a person edited during a job that did not write its ro
   t.like(run, {keptEdits: 1, counts: {Accounts: {updated: rows - 1, skipped: 1}}})
 })
 
+test.serial('a value that a person edited during a job that failed is kept when its row is sent again', async t => {
+  const keeping = {...flow, match: {...flow.match, onEdited: 'keep'}}
+  await imports.finish(accountRows(rows, 'Vq-'), {write: 'bulk'}, keeping)
+  here.crm.clearJournal()
+  here.crm.setSwitches({bulkHold: true})
+  here.crm.faults.add({match: jobs, times: 1, action: 'bulkFailure'})
+  const {end} = await imports.begin(accountRows(rows, 'Vq-').replaceAll('Town', 'City'), {write: 'bulk'}, keeping)
+  await until(
+    () => here.crm.journal(jobs).length,
+    count => count === 1,
+  )
+  here.crm.update('example', 'Accounts', [{id: recordOf('Vq-', 18).id, Billing_City: 'Mine'}], {as: 'ben@example.org'})
+  here.crm.setSwitches({bulkHold: false})
+  const run = await end()
+  t.like(
+    [17, 18].map(n => recordOf('Vq-', n)),
+    [{Billing_City: 'City 2'}, {Billing_City: 'Mine'}],
+  )
+  t.like(run, {keptEdits: 1, counts: {Accounts: {unanswered: 0}}})
+})
+
 test.serial('each flow of an import writes its own bulk jobs', async t => {
   const leads = {
     module: 'Leads',
@@ -198,7 +219,7 @@ test.serial('forged and replayed callbacks change nothing: a job must name our f
   )
   const post = (to: string, body: object) => here.as('')('POST', `/bulk-callbacks/${to}`, body)
   await post('wrong-secret', {id: '7'})
-  await post(secret!, {id: '7'})
+  await post(secret!, {data: [{id: '7'}]})
   await until(
     async () => here.db.oneFirst(sql.unsafe`select hint from bulk_jobs where state = 'uploaded'`),
     hint => hint === '7',

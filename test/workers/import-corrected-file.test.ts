@@ -64,3 +64,16 @@ test.serial('correcting the file, replacing it, retrying and following the advic
   t.like((await untilEnded(org.call, `${path}/runs/${third.id}`)).counts.Leads, {created: 0, updated: 10})
   t.is(held().length, 10)
 })
+
+test.serial('a retry whose flow names another module is refused, because it would write every row again', async t => {
+  const {path, source, run: first} = await runImport(org, {csv: fileOf([2]), flow: leads})
+  t.like(first.counts.Leads, {created: 9, failed: 1})
+  const setFlow = (flow: object) => ok(org.call('PUT', `${path}/flows`, [{id: 'f', sourceId: source.id, ...flow}]), 200)
+  await setFlow({module: 'Contacts', fields: leads.fields.slice(0, 1)})
+  const refused = await ok(org.call('POST', `${path}/runs`, {retryOf: first.id}), 409)
+  t.like(refused, {code: 'SNAPSHOT_CHANGED', flow: 'f'})
+  t.regex(refused.error, /^Flow f wrote Leads .* match existing records/)
+  await setFlow({...leads, fields: leads.fields.slice(0, 3)})
+  const {run} = await ok(org.call('POST', `${path}/runs`, {retryOf: first.id}), 202)
+  t.like((await untilEnded(org.call, `${path}/runs/${run.id}`)).counts.Leads, {inherited: 9, created: 1})
+})

@@ -159,3 +159,13 @@ test.serial('a run whose rows all fail accounts for every row', async t => {
   })
   t.deepEqual((await assertAccounted(here, {org, path, run, rows: 1})).outcomes, {failed: 1})
 })
+
+test.serial('a lookup whose value only a row without a record has names this row and its end', async t => {
+  const accounts = {module: 'Accounts', guard: 'false', fields: [column('Account_Name', 'company')]}
+  const contacts = {module: 'Contacts', fields: [column('Last_Name', 'name'), {field: 'Account_Name', mode: 'search', source: 'company'}]}
+  const {path, run} = await runImport(org, {csv: 'name,company\nLone,Guarded\n', flow: [accounts, contacts]})
+  t.like(run.counts, {Accounts: {skipped: 1}, Contacts: {failed: 1}})
+  const failed = (await readLog(org.call, `${path}/runs/${run.id}`)).find(({outcome}) => outcome === 'failed')
+  t.is(failed!.code, 'PARENT_FAILED')
+  t.regex(failed!.message, /^Row 1 of flow f has this Account_Name\. It was skipped \(GUARDED\) and has no record/)
+})

@@ -182,6 +182,15 @@ test.serial('a patch with if-absent keeps filled fields, one with always replace
   })
 })
 
+test.serial('a repeated import neither sends nor logs a patch whose values the record already has', async t => {
+  const match = {by: ['Account_Number'], onOne: 'update', onMany: 'skip', unchanged: 'skip'}
+  const again = () => runFiles(org, {companies: 'name,number,city\nSame,Qs-1,Rome\n'}, [later({}, {match})])
+  await again()
+  const {run, path} = await again()
+  t.like(run, {unchanged: 1, rowsWritten: 0})
+  t.deepEqual(patches(await logOf(path, run)), [])
+})
+
 test.serial('a patch without an answer is sent again, and reported if it stays unanswered', async t => {
   const csv = 'name,number,city\nOne,Qg-1,New\nTwo,Qg-2,New\n'
   here.crm.faults.add({match: puts, times: 1, action: 'dropAfter'})

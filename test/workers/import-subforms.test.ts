@@ -59,6 +59,24 @@ test.serial('the rows of every parent are replaced by those of the sheet, in any
   t.regex(text, new RegExp(`^Sa-1,B,1,Written,${orderOf(here, 'Sa-1').id},`, 'm'))
 })
 
+test.serial('rows of a record whose subform field the CRM no longer shows fail, and the run ends', async t => {
+  make('Sf-1', ['Kept'])
+  const {id} = orderOf(here, 'Sf-1')
+  const answer = {type: 'answer' as const, status: 200, body: {data: [{id, Name: 'Sf-1'}]}}
+  here.crm.faults.add({match: {method: 'GET', path: `/crm/v8/Orders/${id}`}, times: 1_000, action: answer})
+  const sheet = lineSheet([
+    ['Sf-1', 'A'],
+    ['Sf-2', 'B'],
+  ])
+  const {run, path} = await runFiles(org, {orders: orderSheet(['Sf-1', 'Sf-2']), lines: sheet}, [orders(), lines()])
+  t.is(run.stop, null)
+  t.deepEqual(await endsOf(path, run), [
+    [1, 'failed', 'FIELD_NOT_FOUND'],
+    [2, 'updated', null],
+  ])
+  t.deepEqual(productsOf(here, 'Sf-1'), ['Kept'])
+})
+
 test.serial('a parent keeps its rows if one of the new rows fails, and rows without a parent record are not written', async t => {
   make('Sb-1', ['Kept'])
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Orders'}, times: 1, action: {type: 'refuse', index: 0}})
@@ -86,6 +104,8 @@ test.serial('a parent keeps its rows if one of the new rows fails, and rows with
     [6, 'updated', null],
     [8, 'skipped', 'GUARDED'],
   ])
+  const log = await readLog(org.call, `${path}/runs/${run.id}`)
+  t.regex(log.find(({rowKey}) => rowKey === 'lines.3')!.message, /^Row 2 of flow orders, which this one belongs to, was refused \(/)
   t.like(run.counts, {Order_Lines: {updated: 1, failed: 3, skipped: 3, filtered: 1}})
   t.deepEqual(productsOf(here, 'Sb-1'), ['Kept'])
   t.deepEqual(productsOf(here, 'Sb-3'), ['F'])

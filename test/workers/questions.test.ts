@@ -195,6 +195,18 @@ test.serial('a chosen record is handled by onOne like a single match', async t =
   t.is(record(chosen!.id)!.Billing_City, 'Old 0')
 })
 
+test.serial('questions about a module that the newest discovery lacks are listed without candidates, and can be answered', async t => {
+  make('Departed', 2)
+  const begun = await begin('De-', ['Departed'])
+  const rename = (from: string, to: string) =>
+    here.db.query(sql.unsafe`update discovered_modules set api_name = ${to} where api_name = ${from}`)
+  await rename('Accounts', 'Former_Accounts')
+  t.teardown(() => rename('Former_Accounts', 'Accounts'))
+  const {questions} = await ok(org.call('GET', `${begun.path}/runs/${begun.run.id}/questions`), 200)
+  t.like(questions[0], {key: begun.questions[0].key, module: 'Accounts', found: 2, candidates: [], fields: []})
+  await answer(begun, {answers: [{key: questions[0].key, choice: 'skip'}]})
+})
+
 test.serial('questions of a run that this build cannot read are refused', async t => {
   make('Newer', 2)
   const begun = await begin('Ne-', ['Newer'])

@@ -1,7 +1,12 @@
 import test from 'ava'
+import {setWritesPaused} from '../../sql/connectors.ts'
+import {sql} from '../../sql/database.ts'
+import {findRun} from '../../sql/runs.ts'
+import {openImageStore} from '../../workers/engine/images/before-images.ts'
 import {accounts, ok, openOrg, readLog, runImport, untilEnded} from '../support/importing.ts'
 import {callsOf, type ExternalEngine, row} from '../support/record-writes.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let here: TestDeployment
 let engine: ExternalEngine
@@ -161,6 +166,77 @@ test.serial('subform rows that an external engine replaced are restored, unless 
   t.deepEqual(products(orders[1]!), [['New', 'Mine']])
 })
 
+const mine = (id: string) => here.crm.update('example', 'Accounts', [{id, Billing_City: 'Mine'}], {as: 'ben@example.org'})
+const setPaused = (paused: boolean) =>
+  here.db.transaction(tx => setWritesPaused(tx, {org: engine.org.org, id: engine.org.connector, paused}))
+
+test.serial('an undo restores the values of before the request that was sent, not of before one that was refused or not sent', async t => {
+  const [paused, refused, left] = ['P-1', 'P-2', 'P-3'].map(make) as [string, string, string]
+  const {path, run} = await begin()
+  const reads = {method: 'GET', path: '/crm/v8/Accounts'}
+  here.crm.faults.add({match: reads, action: 'hold'})
+  const unsent = engine.update(run, [
+    change('p1', paused, {Billing_City: 'Bern', Account_Name: 'New'}),
+    change('p3', left, {Billing_City: 'Mine'}),
+  ])
+  await until(here.crm.held, held => held === 1)
+  await setPaused(true)
+  t.teardown(() => setPaused(false))
+  here.crm.release()
+  t.like((await unsent).body.results, [{code: 'WRITES_PAUSED', written: false}, {code: 'WRITES_PAUSED'}])
+  await setPaused(false)
+  here.crm.faults.add({match: {method: 'PUT', path: '/crm/v8/Accounts'}, action: {type: 'refuse', index: 0}})
+  t.like((await engine.update(run, [change('p2', refused, {Billing_City: 'Bern'})])).body.results, [{ok: false}])
+  for (const id of [paused, refused, left]) mine(id)
+  const again = [change('p1', paused, {Billing_City: 'Bern'}), change('p2', refused, {Billing_City: 'Bern'})]
+  await ok(engine.update(run, [...again, change('p3', left, {Account_Name: 'New'})]), 200)
+  await end(run)
+  later()
+  t.like((await undo(path, run)).run.undo, {restored: 3, changedSince: 0})
+  t.like(recordOf('P-1'), {Billing_City: 'Mine', Account_Name: 'Old P-1'})
+  t.is(recordOf('P-2').Billing_City, 'Mine')
+  t.like(recordOf('P-3'), {Billing_City: 'Mine', Account_Name: 'Old P-3'}, 'the run never sent a city')
+})
+
+test.serial('the image of a request that ended with its worker gives way to that of the next request of the same attempt', async t => {
+  const id = make('C-1')
+  const {path, run} = await begin()
+  await ok(engine.update(run, [change('first', make('C-2'), {Billing_City: 'Bern'})]), 200)
+  const ofRun = (await findRun(here.db, {org: engine.org.org, id: run}))!
+  const module = await here.db.oneFirst(sql.unsafe`select module_no from admissions where run_no = ${ofRun.no}`)
+  const store = (await openImageStore({...here.tools, db: here.db, config: here.config, run: ofRun} as never))!
+  const image = {row: 0, key: 'c1', flow: 0, module: Number(module), recordId: id, phase: 'write' as const, attempt: 1}
+  await store.keep([{...image, item: 'crashed 0', before: {Billing_City: null}, sent: {Billing_City: 'Bern'}}])
+  mine(id)
+  await ok(engine.update(run, [change('c1', id, {Billing_City: 'Bern'})]), 200)
+  await end(run)
+  later()
+  t.like((await undo(path, run)).run.undo, {restored: 2, changedSince: 0})
+  t.is(recordOf('C-1').Billing_City, 'Mine')
+})
+
+test.serial('an undo restores the subform rows of before the replacement that was sent, not of before a refused one', async t => {
+  const [{details}] = here.crm.create('example', 'Orders', [{Name: 'X-4', Code: 'X-4', Order_Lines: [{Product: 'Old'}]}]) as [any]
+  const {path, run} = await begin()
+  const replace = (writeId: string) =>
+    engine.org.call('PUT', `/orgs/${engine.org.org}/connectors/${engine.org.connector}/records/Orders/rows`, {
+      runId: run,
+      field: 'Order_Lines',
+      child: 'Order_Lines',
+      items: [{parentId: details.id, writeId, rows: [{rowKey: 'r', payload: {Product: 'New'}}]}],
+    })
+  here.crm.faults.add({match: {method: 'PUT', module: 'Orders'}, action: {type: 'refuse', index: 0, code: 'RECORD_LOCKED'}})
+  t.like((await replace('one')).body.results, [{ok: false}])
+  const products = () => (here.crm.record('example', 'Orders', details.id)!.Order_Lines as any[]).map(({Product}) => Product)
+  const [line] = here.crm.record('example', 'Orders', details.id)!.Order_Lines as any[]
+  here.crm.update('example', 'Orders', [{id: details.id, Order_Lines: [{id: line.id, Product: 'Mine'}]}], {as: 'ben@example.org'})
+  t.like((await ok(replace('two'), 200)).results, [{ok: true}])
+  t.deepEqual(products(), ['New'])
+  await end(run)
+  t.like((await undo(path, run)).run.undo, {restored: 1, changedSince: 0})
+  t.deepEqual(products(), ['Mine'])
+})
+
 test.serial('subform rows that a run replaced twice return as they were before the first time', async t => {
   const [{details}] = here.crm.create('example', 'Orders', [{Name: 'X-3', Code: 'X-3', Order_Lines: [{Product: 'Old'}]}]) as [any]
   const {path, run} = await begin()
@@ -194,4 +270,25 @@ test.serial('a value that an external engine wrote is no edit of a person to a l
   await write('Genf')
   t.is(recordOf('M-1').Billing_City, 'Mine')
   t.truthy(path)
+})
+
+test.serial('subform rows are kept if the subform left the CRM, and the values of other records are restored', async t => {
+  const account = make('V-1')
+  const [{details}] = here.crm.create('example', 'Orders', [{Name: 'V-1', Code: 'V-1', Order_Lines: [{Product: 'Old'}]}]) as [any]
+  const {path, run} = await begin()
+  const lines = `/orgs/${engine.org.org}/connectors/${engine.org.connector}/records/Orders/rows`
+  const items = [{parentId: details.id, writeId: 'v', rows: [{rowKey: 'r', payload: {Product: 'New'}}]}]
+  await ok(engine.org.call('PUT', lines, {runId: run, field: 'Order_Lines', child: 'Order_Lines', items}), 200)
+  await ok(engine.update(run, [change('v1', account, {Billing_City: 'Bern'})]), 200)
+  await end(run)
+  here.crm.dropField('example', 'Orders', 'Order_Lines')
+  const {org, connector} = engine.org
+  await ok(engine.org.call('POST', `/orgs/${org}/discovery/run`, {connectorId: connector}, {prefer: 'wait=30'}), 200)
+  const {run: undone, log} = await undo(path, run)
+  t.like(undone, {stop: null, undo: {restored: 1}})
+  t.like(
+    log.find(({rowKey, phase}) => rowKey === 'r' && phase === 'write'),
+    {outcome: 'skipped', code: 'UNDO_UNKNOWN'},
+  )
+  t.is(recordOf('V-1').Billing_City, null)
 })

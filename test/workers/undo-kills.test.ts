@@ -1,5 +1,6 @@
 import test from 'ava'
 import {accountRows, accounts, type Org, ok, openOrg, prepareImport, readLog, untilEnded} from '../support/importing.ts'
+import {callsOf, row} from '../support/record-writes.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {endWorker, killAt, openWorkers} from '../support/worker-process.ts'
 
@@ -8,7 +9,7 @@ let org: Org
 
 test.before(async t => {
   here = await startTestDeployment(t, {
-    workers: ['discovery'],
+    workers: ['discovery', 'writes'],
     environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '3', CRM_LAG_SECONDS: '1'},
   })
   org = await openOrg(here)
@@ -69,3 +70,20 @@ for (const [seed, point] of ['after_intent:2', 'after_send:2', 'before_settle:3'
     t.is(finals.length, rows)
   })
 }
+
+test.serial('after a kill, an undo of an external run undoes each record once, although its rows have no numbers', async t => {
+  const engine = callsOf(here, org)
+  const {path} = await engine.makeImport()
+  const external = await engine.authorise(2, {importId: path.split('/').at(-1)})
+  const {results} = await ok(engine.create(external, [row('Sx-1'), row('Sx-2')]), 200)
+  await ok(engine.tell(external, 'progress', {done: true}), 200)
+  here.crm.clock.advance(60_000)
+  here.crm.update('example', 'Accounts', [{id: results[0].recordId, Billing_City: 'Mine'}], {as: 'ben@example.org'})
+  const undo = await run(`${path}/runs/${external}/undo`)
+  await killAt(startWorker, 'after_send')
+  startWorker()
+  t.like(await untilEnded(org.call, undo), {stop: null, undo: {deleted: 1, changedSince: 1}})
+  const finals = (await readLog(org.call, undo)).filter(({phase, outcome}) => phase === 'write' && outcome !== 'unanswered')
+  t.deepEqual(finals.map(({rowKey}) => rowKey).toSorted(), ['Sx-1', 'Sx-2'])
+  t.deepEqual(Object.keys(stateOf('Sx-')), ['Sx-1'])
+})

@@ -94,3 +94,22 @@ test.serial('after a lost answer, rows are restored once, and an undo of the und
   await undo(path, first.run)
   t.deepEqual(valuesOf('Ub-1'), after)
 })
+
+test.serial('an undo keeps the rows of a record whose subform field the CRM no longer shows, and restores the others', async t => {
+  for (const code of ['Uc-1', 'Uc-2']) make(code, [{Product: 'Old'}])
+  const sheet = lineSheet([
+    ['Uc-1', 'A'],
+    ['Uc-2', 'B'],
+  ])
+  const {path, run} = await runFiles(org, {orders: orderSheet(['Uc-1', 'Uc-2']), lines: sheet}, [orders(), lines()])
+  const {id} = orderOf(here, 'Uc-1')
+  const answer = {type: 'answer' as const, status: 200, body: {data: [{id, Name: 'Uc-1'}]}}
+  here.crm.faults.add({match: {method: 'GET', path: `/crm/v8/Orders/${id}`}, times: 1_000, action: answer})
+  const {run: undone, log} = await undo(path, run)
+  t.is(undone.stop, null)
+  t.deepEqual(codesOf(log), [
+    [1, 'skipped', 'UNDO_UNKNOWN'],
+    [2, 'updated', 'RESTORED'],
+  ])
+  t.deepEqual([productsOf(here, 'Uc-1'), productsOf(here, 'Uc-2')], [['A'], ['Old']])
+})

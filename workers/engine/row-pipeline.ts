@@ -72,6 +72,8 @@ export const planChunk = async (pipeline: RowPipeline, {rows, failures, unmatche
 
 export const waitForRoom = async (pipeline: RowPipeline) => {
   flushPartFilled(pipeline, listLateKinds(pipeline))
+  const late = pipeline.window.isStretched() && pipeline.bulk?.takeLate(pipeline.window.lowWater() + 1)
+  if (late) trackWork(pipeline, sendPipelineBulk(pipeline, late))
   while (isFull(pipeline))
     await waitForChange(
       pipeline,
@@ -164,10 +166,8 @@ const addUpdates = async (pipeline: RowPipeline, ops: Op[]) => {
 const updateUnlessUnchanged = async (pipeline: RowPipeline, ops: Op[]) => {
   const {ctx, flow} = pipeline
   const unchanged = await findUnchangedOps(ctx, flow, ops)
-  await addUpdates(
-    pipeline,
-    ops.filter(op => !unchanged.has(op)),
-  )
+  const changed = ops.filter(op => !unchanged.has(op))
+  await addUpdates(pipeline, changed)
   const rows = [...unchanged].map(({row}) => row)
   if (rows.length === 0) return
   const settled = emptySettlement()
@@ -265,7 +265,7 @@ const takeResult = (pipeline: RowPipeline, kind: StepKind, {next, unsent, ending
 const flushBulk = (pipeline: RowPipeline, isIdle = false) => {
   const {bulk} = pipeline
   if (!bulk || bulk.isBusy || pipeline.failure) return
-  const rows = bulk.takeFull() ?? (isIdle ? bulk.takeLargest() : null)
+  const rows = bulk.takeFull() ?? (isIdle ? bulk.takeIdle() : null)
   if (!rows) return
   bulk.isBusy = true
   const sent = sendPipelineBulk(pipeline, rows).finally(() => Object.assign(bulk, {isBusy: false}))
@@ -282,14 +282,14 @@ const sendPipelineBulk = async (pipeline: RowPipeline, waiting: BulkRows) => {
   const {rows, ended, others} = await prepareBulk(pipeline, waiting)
   releaseRows(pipeline, ended)
   writeByRecords(pipeline, {kind: rows.kind, ops: others})
-  if (rows.ops.length === 0) return
-  if (!bulk!.isWorthIt(rows)) return writeByRecords(pipeline, rows)
-  const on = batchHooks(pipeline)
-  const result = await trackInFlight(pipeline.inFlight, leaving => sendBulk(ctx, flow, bulk!.route, rows, {...on, leaving}))
+  if (rows.ops.length === 0 || waiting.isForRecords || !bulk!.isWorthIt(rows)) return writeByRecords(pipeline, rows)
+  const send = (leaving: () => void) => sendBulk(ctx, flow, bulk!.route, rows, {...batchHooks(pipeline), leaving})
+  // A job of updates creates no record, so a search for lost creates does not wait for it.
+  const result = await (rows.kind === 'create' ? trackInFlight(pipeline.inFlight, send) : send(() => {}))
   if (result.refused !== null) await bulk!.switchOff(result.refused)
   const left = await prepareUnsent(pipeline, rows.kind, result)
   releaseRows(pipeline, left.ended)
-  takeResult(pipeline, rows.kind, {...result, unsent: left.unsent})
+  takeResult(pipeline, rows.kind, {...result, ...left})
 }
 
 const sendLater = async (pipeline: RowPipeline, kind: StepKind, rows: ImportRow[]) => {

@@ -24,6 +24,7 @@ import {openValueStore} from './dry-run/plan-values.ts'
 import {openImageStore} from './images/before-images.ts'
 import {executeIsolated, mostCrashes, needsIsolation} from './recover/crash-isolation.ts'
 import {openCrmClock} from './recover/crm-clock.ts'
+import {findFieldStop} from './recover/field-stop.ts'
 import {openIdempotency} from './recover/idempotency-value.ts'
 import {openLateUpdates} from './recover/late-updates.ts'
 import {handoverSecondsOf, holdLease, type Lease} from './recover/lease.ts'
@@ -174,12 +175,15 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
   if (head.held && !head.stop) throw runHeld(head.held)
   const offline = await readOfflineContext(ledgerContext)
   const compiledFlows = compileFlows(offline.snapshot)
+  const stop = head.stop ?? (await findFieldStop(offline))
   const block = findWriteBlock(await findWriteStatus(db, run.no), run)
   // A stopped run only reads the results of its bulk jobs, so paused writes do not delay it.
-  if (block && !(head.stop && block instanceof RunPaused)) throw block
+  if (block && !(stop && hasBulkJobs && block instanceof RunPaused)) throw block
   if (!(await beginRun(db, {no: run.no, fence: lease.fence}))) throw new LeaseLost('Another owner took the run')
   // A run that began can be undone, even if it is stopped before it opens the connection.
   const images = await openImageStore(offline)
+  if (stop && !hasBulkJobs) throw new RunStopped(stop)
+  if (stop) await writeStop(db, {run: run.no, stop})
   const idempotencyValueOf = await openIdempotency(offline)
   const cost = openRunCost(offline)
   const opened: {close(): void | Promise<void>}[] = [cost]
@@ -208,7 +212,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
     }
     await awaitAbandonedJobs(ctx, earlier)
     if (run.undoOf !== null) return await runUndo(ctx)
-    await writeFlows(ctx, compiledFlows, head)
+    await writeFlows(ctx, compiledFlows, {...head, stop})
   } finally {
     await Promise.all(opened.map(one => one.close()))
   }

@@ -16,6 +16,7 @@ import {findWrite, type ItemResult, keepUnsent, type Write} from '../../sql/writ
 import {sayRefusal} from '../engine/settle/refusal-words.ts'
 import {type Work, worker} from '../worker.ts'
 import {finishWrite} from './finish.ts'
+import type {KeptImages} from './kept-images.ts'
 import {notAsked, notNow, notSent, refusedUnsent, type SendInput, type SentUnits, sendUnits} from './send.ts'
 import {skipUnchangedItems} from './skip-unchanged.ts'
 import {openShare} from './slot-shares.ts'
@@ -46,11 +47,13 @@ const writeAll = async (work: Work, write: Write, request: RecordsRequest) => {
   const unique = fields.filter(field => field.unique).map(({apiName}) => apiName)
   const idempotency = await openIdempotency(work, write, module)
   const slots = openShare(work, connection.connector)
+  let images: KeptImages | null = null
   try {
     const call = callOf(connection, write, request, idempotency)
     const isCompared = request.unchanged === 'skip' && kindOf(write) === 'update'
     const sent = isCompared ? await skipUnchangedItems(work, {write, request, fields, connection, slots}) : items
     const undo = await openUndoValues(work, {write, request, fields, connection, slots})
+    images = undo.images
     await undo.keep(sent)
     const isLarge = sent.length > mostOfSmall
     const itemOf = new Map(items.map(item => [item.at, item]))
@@ -64,13 +67,16 @@ const writeAll = async (work: Work, write: Write, request: RecordsRequest) => {
       slots,
       isLarge,
       transmit: async (admitted, options) => {
+        undo.images?.markSent(admitted)
         const shape = {kind: kindOf(write), field: idempotency?.field ?? null}
         const sent = await transmit(slots, shape, admitted, () => call(admitted, options))
         return {...sent, ends: sent.ends.map((end, n) => undo.mark(end, itemOf.get(admitted[n]!.at)!))}
       },
+      beforeSettle: undo.images?.voidRefused,
     })
   } finally {
     await slots.close()
+    await images?.voidRest()
   }
 }
 

@@ -1,19 +1,19 @@
 import {type Connection, CrmError, type CrmRecord} from '../../shared/crm/crm.ts'
-import {type CrmProblem, describeProblem} from '../../shared/crm/error.ts'
 import {elementsAtOnce} from '../../shared/crm/subforms.ts'
 import {Refusal} from '../../shared/errors.ts'
 import type {AdmissionUnit} from '../../shared/runs/external/admit.ts'
 import type {ParentItem, RowsRequest} from '../../shared/runs/external/subform-rows.ts'
+import type {BeforeImage} from '../../shared/runs/undo/before-image.ts'
 import type {Pool} from '../../sql/database.ts'
 import {holdParents} from '../../sql/replacements.ts'
 import {findHead, listFreshKeys} from '../../sql/run-heads.ts'
 import type {Run} from '../../sql/runs.ts'
 import type {ItemResult, Write} from '../../sql/writes.ts'
-import type {ImageStore} from '../engine/images/before-images.ts'
 import type {ComparedField} from '../engine/match/compare-values.ts'
 import {valuesOfRows} from '../engine/subform/row-values.ts'
+import type {KeptImages} from './kept-images.ts'
 import {notSent, refusedUnsent, soonMs, underWay} from './send.ts'
-import {findNextAttempts, keepOrRefuse} from './undo-values.ts'
+import {findNextAttempts} from './undo-values.ts'
 
 export type PackContext = {
   db: Pool
@@ -24,7 +24,7 @@ export type PackContext = {
   /** The connection for reads. Each read takes a slot of the ad-hoc limiter. */
   connection: Connection
   /** Stores the rows that are replaced. Null: the run stores none. */
-  images: ImageStore | null
+  images: KeptImages | null
   /** The fields of subform rows that before images store. Empty if `images` is null. */
   rowFields: ComparedField[]
   /** The seconds for which a parent is reserved for this request: to be read, queued, written and settled. */
@@ -88,14 +88,14 @@ export const keepPackImages = async ({db, images, write, run, request, rowFields
   if (!images) return
   const keys = items.flatMap(({rows}) => rows.slice(0, 1).map(({rowKey}) => rowKey))
   const attempts = await findNextAttempts(db, {run, module, keys})
-  await keepOrRefuse(
-    images,
-    units.flatMap(({at, parent}) => {
-      const rows = items.find(item => item.at === at)!.rows
-      const before = held.get(at)
-      const [first] = rows
-      if (!before || !first) return []
-      return [
+  const list = units.flatMap(({at, parent}): [number, BeforeImage][] => {
+    const rows = items.find(item => item.at === at)!.rows
+    const before = held.get(at)
+    const [first] = rows
+    if (!before || !first) return []
+    return [
+      [
+        at,
         {
           row: first.rowNumber ?? 0,
           key: first.rowKey,
@@ -109,9 +109,10 @@ export const keepPackImages = async ({db, images, write, run, request, rowFields
           sent: {[field]: rows.map(({payload}) => payload)},
           subform: {field, rows: rows.map(({rowKey: key, rowNumber: number = 0}) => ({key, number}))},
         },
-      ]
-    }),
-  )
+      ],
+    ]
+  })
+  await images.keep(new Map(list))
 }
 
 /**
@@ -161,9 +162,9 @@ const readHeld = async ({connection, request: {module, field, child}, rowFields,
   return connection.isRecordId(id) ? ((await connection.readRows(module, id, {field, child, fields}, {signal}))?.rows ?? null) : null
 }
 
-const unread = ({crm}: CrmError) => ({ok: false, written: false, crm, error: sayUnread(crm)})
+const unread = (error: CrmError) => ({ok: false, written: false, crm: error.crm, error: sayUnread(error)})
 
-export const sayUnread = (crm: CrmProblem) => `The rows it holds could not be read, so nothing was written. ${describeProblem(crm)}`
+export const sayUnread = ({message}: CrmError) => `The rows it holds could not be read, so nothing was written. ${message}`
 
 export const noParent = {code: 'NOT_FOUND', error: 'The CRM has no such parent. Nothing was written'}
 

@@ -44,6 +44,8 @@ export type SendInput = {
   isLarge: boolean
   /** Sends the request once. `mayLeave` must be true at the moment of the send, because the intent may be too old by then. */
   transmit(units: AdmittedUnit[], options: {signal: AbortSignal; mayLeave(): boolean}): Promise<SentUnits>
+  /** Called with each answer before it is settled, without a slot. */
+  beforeSettle?: ((units: AdmittedUnit[], answered: SentUnits) => Promise<void>) | undefined
 }
 
 const sendWithinMs = 5_000
@@ -70,6 +72,7 @@ export const sendUnits = async (work: Work, sending: SendInput): Promise<void> =
         slot.give()
         atPoint('after_send')
         batchSent('outside')
+        await sending.beforeSettle?.(admission.admitted, answered)
         await settle(work, sending, admission, answered)
       }
       units = admission.left

@@ -14,6 +14,7 @@ import {openImageStore} from '../engine/images/before-images.ts'
 import {listRowFields} from '../engine/subform/row-values.ts'
 import {type Work, worker} from '../worker.ts'
 import {finishWrite} from './finish.ts'
+import {openKeptImages} from './kept-images.ts'
 import {gatherPack, isStopping, keepPackImages, type PackContext, type RowPack} from './row-pack.ts'
 import {judgeParent, unsentEnds} from './row-verdict.ts'
 import {notAsked, notNow, refusedUnsent, type SendInput, type SentUnits, sendUnits} from './send.ts'
@@ -67,6 +68,7 @@ const replaceAll = async (work: Work, write: Write, request: RowsRequest) => {
       work.log.warn({err}, 'could not release reserved parents; the reservations expire'),
     )
     await task.slots.close()
+    await task.images?.voidRest()
   }
 }
 
@@ -80,7 +82,8 @@ const openTask = async (work: Work, write: Write, request: RowsRequest): Promise
   const {db, crm, signal} = work
   const [connection, own] = await Promise.all([crm.open(write.connectorId), crm.open(write.connectorId, {slots: 'own'})])
   const run = (await findRun(db, {org: write.org, id: write.runId}))!
-  const images = await openImageStore({...work, run})
+  const store = await openImageStore({...work, run})
+  const images = store && openKeptImages(work, store)
   const rowFields = images ? await listRowFields(db, {connector: write.connectorId, module: request.child}) : []
   const slots = openShare(work, own.connector)
   return {db, signal, write, run, request, connection, work, own, slots, images, rowFields, holdSeconds: holdSecondsOf(work)}
@@ -95,12 +98,14 @@ const replacePack = async (task: Task, left: ParentItem[]) => {
   await keepPackImages(task, pack)
   let {block} = pack
   const transmit: SendInput['transmit'] = async (units, options) => {
+    task.images?.markSent(units)
     const sent = await sendPack(task, pack, units, options)
     block ??= sent.block
     return sent.answered
   }
   const {childNo: module, flowNo: flow} = request
-  await sendUnits(work, {write, module, flow, kind: 'replace', units: pack.units, slots, isLarge: false, transmit})
+  const beforeSettle = task.images?.voidRefused
+  await sendUnits(work, {write, module, flow, kind: 'replace', units: pack.units, slots, isLarge: false, transmit, beforeSettle})
   if (block) throw block
 }
 

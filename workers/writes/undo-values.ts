@@ -13,10 +13,10 @@ import {listExternalRowStates} from '../../sql/external-ledger.ts'
 import {findRun, type Run} from '../../sql/runs.ts'
 import type {Write} from '../../sql/writes.ts'
 import {type ModuleMarks, openMarks} from '../engine/edits/record-marks.ts'
-import {type ImageStore, openImageStore} from '../engine/images/before-images.ts'
+import {openImageStore} from '../engine/images/before-images.ts'
 import {mayBeCut} from '../engine/match/compare-values.ts'
-import {RunPaused} from '../engine/run-endings.ts'
 import type {Work} from '../worker.ts'
+import {type KeptImages, openKeptImages} from './kept-images.ts'
 import {holdWithin} from './send.ts'
 
 type UndoValuesInput = {
@@ -30,9 +30,13 @@ type UndoValuesInput = {
 /**
  * Stores what an undo and the recognition of edits need from one request of an external engine. `keep`: stores the values that updates
  * replace; call it before the intents are stored. `mark`: adds the marks of the written values to an item's outcome, unless the item was
- * refused or not sent.
+ * refused or not sent. `images`: null if the run stores none.
  */
-export type UndoValues = {keep(items: RecordItem[]): Promise<void>; mark(end: WriteEnd, item: RecordItem): WriteEnd}
+export type UndoValues = {
+  keep(items: RecordItem[]): Promise<void>
+  mark(end: WriteEnd, item: RecordItem): WriteEnd
+  images: KeptImages | null
+}
 
 export const openUndoValues = async (work: Work, input: UndoValuesInput): Promise<UndoValues> => {
   const {write, request, connection} = input
@@ -46,9 +50,11 @@ export const openUndoValues = async (work: Work, input: UndoValuesInput): Promis
   }
   await openMarks({...work, connection, run}, [flow])
   // Creates need no images, but a run without an image key cannot be undone.
-  const images = await openImageStore({...work, run})
+  const store = await openImageStore({...work, run})
+  const images = store && openKeptImages(work, store)
   const marks = flow.marks ?? null
   return {
+    images,
     keep: items => keepImages(work, {...input, run, images, marks, shaped: fields}, items),
     mark: (end, {payload, recordId}) => {
       const record = end.outcome === 'created' || end.outcome === 'updated' ? end.recordId : recordId
@@ -61,7 +67,7 @@ export const openUndoValues = async (work: Work, input: UndoValuesInput): Promis
 
 type KeepInput = UndoValuesInput & {
   run: Run
-  images: ImageStore | null
+  images: KeptImages | null
   marks: ModuleMarks | null
   shaped: ReturnType<typeof shapeField>[]
 }
@@ -70,38 +76,29 @@ const keepImages = async (work: Work, input: KeepInput, items: RecordItem[]): Pr
   const {images, marks, request} = input
   if (!images || items.length === 0 || input.write.kind !== 'update') return
   const ids = items.map(({recordId}) => recordId!)
-  const [records, attempts] = await Promise.all([
-    readValues(work, input, ids),
-    findNextAttempts(work.db, {run: input.run, module: request.moduleNo, keys: items.map(({rowKey}) => rowKey)}),
-  ])
+  const records = await readValues(work, input, ids)
+  // The attempt numbers are read after the values. So the values precede every send with this attempt number.
+  const attempts = await findNextAttempts(work.db, {run: input.run, module: request.moduleNo, keys: items.map(({rowKey}) => rowKey)})
   const written = await marks?.list(ids)
-  await keepOrRefuse(
-    images,
-    items.flatMap(({at, rowKey: key, rowNumber: row = 0, recordId, payload}): BeforeImage[] => {
-      const record = records?.get(recordId!)
-      const place = {
-        row,
-        key,
-        flow: request.flowNo ?? 0,
-        module: request.moduleNo,
-        recordId: recordId!,
-        attempt: attempts.get(key)!,
-        item: `${input.write.id} ${at}`,
-      }
-      const sent = {...place, phase: 'write' as const, sent: payload}
-      if (!record) return records ? [] : [{...sent, before: {}, isUnread: true}]
-      const before = Object.fromEntries(Object.keys(payload).flatMap(name => (record[name] === undefined ? [] : [[name, record[name]]])))
-      const older = written?.get(recordId!)?.packed.toString('base64')
-      return [{...sent, before, ...(older !== undefined && {marks: older})}]
-    }),
-  )
-}
-
-/** Stores images. Refuses the whole request if that is impossible at the moment. */
-export const keepOrRefuse = (images: ImageStore, list: BeforeImage[]): Promise<void> =>
-  images.keep(list).catch((error: unknown) => {
-    throw error instanceof RunPaused ? new Refusal('UNAVAILABLE', `${error.message}. Send it again`, {written: false}) : error
+  const list = items.flatMap(({at, rowKey: key, rowNumber: row = 0, recordId, payload}): [number, BeforeImage][] => {
+    const record = records?.get(recordId!)
+    const place = {
+      row,
+      key,
+      flow: request.flowNo ?? 0,
+      module: request.moduleNo,
+      recordId: recordId!,
+      attempt: attempts.get(key)!,
+      item: `${input.write.id} ${at}`,
+    }
+    const sent = {...place, phase: 'write' as const, sent: payload}
+    if (!record) return records ? [] : [[at, {...sent, before: {}, isUnread: true}]]
+    const before = Object.fromEntries(Object.keys(payload).flatMap(name => (record[name] === undefined ? [] : [[name, record[name]]])))
+    const older = written?.get(recordId!)?.packed.toString('base64')
+    return [[at, {...sent, before, ...(older !== undefined && {marks: older})}]]
   })
+  await images.keep(new Map(list))
+}
 
 /**
  * Returns the attempt number of the next send of each row. If an earlier send of this attempt did not take place, the new image replaces

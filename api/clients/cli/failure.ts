@@ -56,6 +56,15 @@ export const failureOf = (error: unknown): Failure => {
   })
 }
 
+/** Returns a handler that throws an API error with this code with another exit code or advice, and any other error unchanged. */
+export const restate =
+  (code: string, change: (failure: Failure) => {exit?: number; next?: string}) =>
+  (error: unknown): never => {
+    if (!(error instanceof ApiError) || error.code !== code) throw error
+    const failure = failureOf(error)
+    throw new Failure(failure.message, {...failure, ...change(failure)})
+  }
+
 const wayTo = (message: string): string => {
   if (/\(\w*CERT\w*\)$/.test(message))
     return 'This machine does not trust the certificate of the server. Set NODE_EXTRA_CA_CERTS to its authority, or renew the certificate'

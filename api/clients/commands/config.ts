@@ -16,7 +16,7 @@ import {
 import {diffLines} from '../cli/diff.ts'
 import {discoveryFile, pullDiscovery} from '../cli/discovery-file.ts'
 import {EXIT} from '../cli/exit-codes.ts'
-import {Failure, usage} from '../cli/failure.ts'
+import {Failure, restate, usage} from '../cli/failure.ts'
 import type {Output} from '../cli/output.ts'
 import {clean, plural} from '../cli/phrases.ts'
 import type {Cli, Session} from '../cli/session.ts'
@@ -55,7 +55,7 @@ export default (cli: Cli, program: Command) => {
     .command('push')
     .summary('upload your changes')
     .description(
-      'Uploads your changes, all or nothing, if the server still has the version you pulled. Requires the admin role. Exits with 8 if a library was skipped because people manage it.',
+      'Uploads your changes, all or nothing, if the server still has the version you pulled. Requires the admin role. Exits with 8 if the configuration has changed since, or if a library was skipped because people manage it.',
     )
     .argument('[directory]', 'directory of the files', '.')
     .option('--prune', 'also delete libraries and templates whose files you deleted')
@@ -63,8 +63,10 @@ export default (cli: Cli, program: Command) => {
       'after',
       '\nExample, in CI on the main branch:\n  lading config diff crm; lading config push crm\n\nIf the configuration changed after you pulled, push fails with REGISTRY_CONFLICT: pull, review, push again.',
     )
-    .action((directory: string, options: {prune?: boolean}) => push(cli, directory, Boolean(options.prune)))
+    .action((directory: string, options: {prune?: boolean}) => push(cli, directory, Boolean(options.prune)).catch(conflict))
 }
+
+const conflict = restate('REGISTRY_CONFLICT', () => ({exit: EXIT.different}))
 
 const notPulled = (directory: string) => usage(`${directory} has no pulled configuration`, `Start with: lading config pull ${directory}`)
 

@@ -37,7 +37,7 @@ export default (cli: Cli, program: Command) => {
 
 export const mapping = (command: Command) =>
   command
-    .argument('<file...>', 'a CSV or XLSX file, SLOT=FILE if the template takes several, - for standard input')
+    .argument('<file...>', 'a CSV, XLSX, ODS or JSON file, SLOT=FILE if the template takes several, - for standard input')
     .option('-m, --module <name>', 'match the columns with this module: API name or label')
     .addOption(matchOption())
     .addOption(existingOption())

@@ -48,7 +48,7 @@ Examples:
     .option('--source <id>', 'the file, by source id, if the run has several')
     .addHelpText(
       'after',
-      '\nExamples:\n  lading results run_01k9… -o results.csv\n  lading results imp_01k9… --failed -o failed.csv\n  lading results run_01k9… --plan | less\n\nNext: fix failed.csv, upload it on the results page of the run, then lading retry',
+      '\nExamples:\n  lading results run_01k9… -o results.csv\n  lading results imp_01k9… --failed -o failed.csv\n  lading results run_01k9… --plan | less\n\nNext: correct failed.csv, then lading retry RUN --corrected failed.csv',
     )
     .action((given: string, options: Results) => results(cli, given, options))
 }

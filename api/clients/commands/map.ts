@@ -8,7 +8,7 @@ export default (cli: Cli, program: Command) => {
     .command('map')
     .summary('match the columns of a file with a module')
     .description('Prints a flow for lading import --flow. The file is uploaded to be read, and deleted again. Nothing is imported.')
-    .argument('<file>', 'a CSV or XLSX file, - for standard input')
+    .argument('<file>', 'a CSV, XLSX, ODS or JSON file, - for standard input')
     .option('-m, --module <name>', 'module to import into: API name or label')
     .addOption(matchOption())
     .addOption(existingOption())

@@ -2,12 +2,14 @@ import type {Command} from 'commander'
 import {addExamples} from '../cli/examples.ts'
 import {EXIT} from '../cli/exit-codes.ts'
 import {Failure, notThere, usage} from '../cli/failure.ts'
+import {interrupted} from '../cli/interrupt.ts'
 import {waitForJob} from '../cli/job.ts'
 import {wholeNumber} from '../cli/options.ts'
 import type {Output} from '../cli/output.ts'
 import {clean, plural, size} from '../cli/phrases.ts'
 import type {Cli, Session} from '../cli/session.ts'
 import {type Json, readPages} from '../http.ts'
+import {pause} from '../pause.ts'
 
 export default (cli: Cli, program: Command) => {
   const schedules = program
@@ -141,8 +143,7 @@ const fire = async (cli: Cli, given: string, {again = false, wait}: {again?: boo
   const {firing, job} = await session.client.post(`${at}/run`, {again})
   if (!wait) return cli.out.answer({firing, job}, [`Fired ${clean(schedule.name)}`, `Next: lading schedules firings ${schedule.id}`])
   await waitForJob(cli, session, job)
-  const {firings: all} = await session.client.get(`${at}/firings`, {limit: 20})
-  const now = all.find(({id}: Json) => id === firing.id) ?? firing
+  const now = await waitForFiring(cli, session, {at, firing, schedule})
   const why = reasonOf(now.reason)
   if (['failed', 'drifted', 'skipped'].includes(now.outcome))
     throw new Failure(`${clean(schedule.name)} did not start a run: ${now.outcome}${why && ` (${why})`}`, {
@@ -151,11 +152,43 @@ const fire = async (cli: Cli, given: string, {again = false, wait}: {again?: boo
       detail: {firing: now},
       next: `Check its source and its template: lading schedules show ${schedule.id}`,
     })
-  const later = now.tryAgainAt ? `, ${why}: tries again at ${cli.out.time(now.tryAgainAt)}` : ''
   cli.out.answer({firing: now}, [
-    `${clean(schedule.name)}: ${clean(now.outcome ?? now.state)}${later}`,
+    `${clean(schedule.name)}: ${clean(now.outcome ?? now.state)}`,
     now.runId ? `Next: lading watch ${now.runId}` : `Next: lading schedules firings ${schedule.id}`,
   ])
+}
+
+const lookAgainMs = 1000
+/** Longer than the two further tries of a fetch that fails, half a minute and two minutes later. */
+const mostWaitMs = 10 * 60_000
+
+/** Waits until a firing has started a run or ended, also while it waits for another try. Throws after ten minutes. */
+const waitForFiring = async (cli: Cli, session: Session, {at, firing, schedule}: Record<'firing' | 'schedule', Json> & {at: string}) => {
+  const signal = cli.interrupt()
+  const next = `See its outcome: lading schedules firings ${schedule.id}`
+  let tries = 0
+  try {
+    for (const until = Date.now() + mostWaitMs; ; await pause(lookAgainMs, signal)) {
+      const {firings: all} = await session.client.get(`${at}/firings`, {limit: 20}, signal)
+      const now = all.find(({id}: Json) => id === firing.id) ?? firing
+      if (now.state === 'ended' || now.runId) return now
+      const why = reasonOf(now.reason)
+      if (Date.now() > until)
+        throw new Failure(`${clean(schedule.name)} has not started a run yet${why && ` (${why})`}`, {
+          exit: EXIT.unreachable,
+          code: 'UNREACHABLE',
+          next,
+          detail: {firing: now},
+        })
+      if (now.tryAgainAt && now.tries > tries)
+        cli.out.note(`${clean(schedule.name)}: ${why}; tries again at ${cli.out.time(now.tryAgainAt)}`)
+      tries = now.tries
+      await session.keepFresh()
+    }
+  } catch (error) {
+    if (signal.aborted) throw interrupted(signal.reason, `Stopped waiting for ${clean(schedule.name)}, which continues`, next)
+    throw error
+  }
 }
 
 const testFetch = async (cli: Cli, given: string) => {

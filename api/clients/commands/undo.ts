@@ -1,4 +1,5 @@
 import type {Command} from 'commander'
+import {restate} from '../cli/failure.ts'
 import {findRun} from '../cli/find.ts'
 import {startRun} from '../cli/run-start.ts'
 import type {Cli} from '../cli/session.ts'
@@ -26,6 +27,9 @@ export default (cli: Cli, program: Command) => {
       const session = await cli.open()
       const undone = await findRun(session, given, ({dryRun, undoOf}: Json) => !dryRun && !undoOf)
       const start = {undoOf: undone.id, ...(dryRun && {dryRun}), ...(forceCreated && {force: 'created' as const})}
-      await begun(cli, session, await startRun(session, undone.importId, start), {watch: Boolean(watch), ...(failOn && {failOn})})
+      const run = await startRun(session, undone.importId, start).catch(laterFirst)
+      await begun(cli, session, run, {watch: Boolean(watch), ...(failOn && {failOn})})
     })
 }
+
+const laterFirst = restate('RUN_RETRIED', ({detail}) => ({next: `Undo the later run: lading undo ${(detail as Json).run}`}))

@@ -5,11 +5,12 @@ import {OnEdited} from './edits.ts'
 
 /**
  * What all runs of a retry chain share. The number of a module or flow is its position in these lists, from 1. Records and open questions of the
- * chain are stored under these numbers, so entries are never removed. A flow's row numbers refer to one file, read with one reader.
+ * chain are stored under these numbers, so entries are never removed. A flow's row numbers refer to one file, read with one reader, and its records
+ * are in one module. Builds before this rule stored no module.
  */
 export const Lineage = z.object({
   modules: z.array(z.string()),
-  flows: z.array(z.object({id: z.string(), sha256: z.string(), reader: z.unknown()})),
+  flows: z.array(z.object({id: z.string(), sha256: z.string(), reader: z.unknown(), module: z.string().optional()})),
   /**
    * `clock`: the time that expressions see as now, in ms since 1970. `seed`: the seed of the random numbers that expressions get. Both are
    * stored, so that a retried row gives the same values.
@@ -29,11 +30,12 @@ type ReadColumns = {id: string; label: string; sha256: string; reader: unknown}
 
 /**
  * Extends the lineage for a chain's next run, or creates it for the first run. Throws SNAPSHOT_CHANGED for a flow whose file or reader changed,
- * because the same row numbers would mean other rows.
+ * because the same row numbers would mean other rows. A changed module is refused too. The run would not find the records of earlier runs, so it
+ * would write every row again.
  */
 export const extendLineage = (before: Names | null, {flows, sources}: {flows: WrittenFields[]; sources: ReadColumns[]}): Names => {
   const pinned = new Map(before?.flows.map(flow => [flow.id, flow]))
-  const named = flows.map(({id, sourceId}) => {
+  const named = flows.map(({id, sourceId, module}) => {
     const {sha256, reader, label} = sources.find(source => source.id === sourceId)!
     const pin = pinned.get(id)
     if (pin && (pin.sha256 !== sha256 || !isDeepStrictEqual(pin.reader, reader)))
@@ -42,7 +44,13 @@ export const extendLineage = (before: Names | null, {flows, sources}: {flows: Wr
         `Flow ${id} read another file in the earlier run, or read "${label}" with other reader options. Restore the file and options to retry. To correct failed rows, upload the corrected rows to the run`,
         {flow: id},
       )
-    return pin ?? {id, sha256, reader}
+    if (pin?.module !== undefined && pin.module !== module)
+      throw new Refusal(
+        'SNAPSHOT_CHANGED',
+        `Flow ${id} wrote ${pin.module} in the earlier run. If it wrote ${module} now, it would write every row again. Restore the module to retry. If its name changed in the CRM, match existing records in the flow, then start a new run`,
+        {flow: id},
+      )
+    return {...(pin ?? {id, sha256, reader}), module}
   })
   const lineage = {
     modules: [...new Set([...(before?.modules ?? []), ...flows.map(({module}) => module)])],

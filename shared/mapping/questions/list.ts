@@ -6,6 +6,7 @@ import type {Config} from '../../config.ts'
 import type {Crm, CrmRecord} from '../../crm/crm.ts'
 import {idsAtOnce, readByIds} from '../../crm/records/by-ids.ts'
 import {openModule} from '../../crm/records/module.ts'
+import {Refusal} from '../../errors.ts'
 import type {FoundRun} from '../../runs/find.ts'
 import {assertKept} from '../../runs/kept.ts'
 import {readCursor, writeCursor} from '../../security/cursor.ts'
@@ -65,6 +66,7 @@ type RecordUrls = (module: string, recordId: string | null) => string | null
 type CandidateField = {apiName: string; label: string; type: string}
 type ReadModule = {records: Map<string, CrmRecord>; fields: CandidateField[]}
 
+/** Reads the candidates by module. Leaves out a module that the newest discovery lacks, so that its questions can still be answered. */
 const readCandidates = async (
   deps: QuestionsDeps,
   {run, snapshot}: FoundRun,
@@ -73,7 +75,8 @@ const readCandidates = async (
 ) => {
   const byModule = new Map<string, ReadModule>()
   for (const [name, asking] of Map.groupBy(questions, ({module}) => module)) {
-    const opened = await openModule(deps, {org: run.org, connector: run.connectorId!, module: name})
+    const opened = await openModule(deps, {org: run.org, connector: run.connectorId!, module: name}).catch(nullIfRemoved)
+    if (!opened) continue
     const {namingField, fields: known} = opened.module
     const wanted = fieldsToRead(asking, {namingField, known, flows: snapshot!.flows.map(({flow}) => flow)})
     const fields = wanted.flatMap(apiName => {
@@ -88,6 +91,11 @@ const readCandidates = async (
     byModule.set(name, {records: new Map(records), fields})
   }
   return byModule
+}
+
+const nullIfRemoved = (error: unknown): null => {
+  if (error instanceof Refusal && error.code === 'MODULE_NOT_FOUND') return null
+  throw error
 }
 
 /** A call reads at most 50 fields for one credit. */

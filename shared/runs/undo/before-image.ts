@@ -30,6 +30,8 @@ export type BeforeImage = {
   attempt?: number
   /** The item of an external engine's request. Two requests for one row may have the same next attempt. */
   item?: string
+  /** The item was refused or not sent, so its image does not apply. `before` and `sent` are empty. */
+  isVoid?: true
   /** The CRM refused to show the values, so `before` is empty. */
   isUnread?: true
 }

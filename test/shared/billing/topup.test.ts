@@ -1,6 +1,6 @@
 import anyTest, {type TestFn} from 'ava'
 import {clearTopupStop, settleTopup} from '../../../shared/billing/topup.ts'
-import {packsFor} from '../../../shared/billing/topup-trigger.ts'
+import {packsFor, startTopups} from '../../../shared/billing/topup-trigger.ts'
 import {type Billing, openBilling, pass, settleMoney} from '../../support/billing.ts'
 import {ok} from '../../support/importing.ts'
 import {openTopping} from '../../support/topups.ts'
@@ -173,3 +173,14 @@ const daysToNextMonth = () => {
   const now = new Date(billing.payment.now() * 1000)
   return (Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1, 1) - now.getTime()) / 86_400_000
 }
+
+test('the periodic task reaches every org, also beyond the first hundred', async t => {
+  const {house} = billing
+  await house.hot.query(
+    `insert into orgs (id, name, crm_dc, crm_org_id) select 'org_top' || n, 'Org', 'com', 'top' || n from generate_series(1, 101) n`,
+  )
+  await house.hot.query(`
+    insert into billing_accounts (org_id, topup_enabled, topup_pack, topup_threshold, topup_monthly_cap)
+    select id, true, 'credits_500', 1000, 500 from orgs where id like 'org_top%'`)
+  t.true((await startTopups(house, {most: 1000})) >= 101)
+})

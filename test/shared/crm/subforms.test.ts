@@ -74,7 +74,7 @@ test('a query that misses rows which the parent shows is unanswered, because it 
 test('an answer without usable rows is unanswered', async t => {
   const {place, connection} = t.context
   const id = makeOrder(place, 1)
-  for (const data of [[{id}], [{id, Order_Lines: [{Product: 'without an id'}]}], [{id, Order_Lines: 'all'}]]) {
+  for (const data of [[{id, Order_Lines: [{Product: 'without an id'}]}], [{id, Order_Lines: 'all'}]]) {
     place.standIn.faults.add({match: {method: 'GET', module: 'Orders'}, action: {type: 'answer', status: 200, body: {data}}})
     const error = await t.throwsAsync<CrmError>(connection.readRows('Orders', id, lines))
     t.true(error!.crm.unanswered)
@@ -84,6 +84,17 @@ test('an answer without usable rows is unanswered', async t => {
     action: {type: 'answer', status: 200, body: {data: [{id, Order_Lines: null}]}},
   })
   t.deepEqual(await readIds(connection, 'Orders', id, lines), [])
+})
+
+test('a record that does not show the subform field is an error that is not retried', async t => {
+  const {place, connection} = t.context
+  const id = makeOrder(place, 1)
+  const answer = {type: 'answer' as const, status: 200, body: {data: [{id, Name: 'An order'}]}}
+  place.standIn.faults.add({match: {method: 'GET', module: 'Orders'}, action: answer})
+  const error = await t.throwsAsync<CrmError>(connection.readRows('Orders', id, lines), {
+    message: /^The CRM does not show the field Order_Lines/,
+  })
+  t.like(error!.crm, {code: 'FIELD_NOT_FOUND', retryable: false})
 })
 
 test('rows are replaced in one request: the old ones are deleted by id, then the new ones added', async t => {

@@ -4,8 +4,8 @@ import type {Op} from '../settle/verdict.ts'
 import type {BulkRoute} from './choose-write.ts'
 
 export type BulkKind = 'create' | 'update'
-/** Rows of one kind that may share a bulk file. */
-export type BulkRows = {kind: BulkKind; ops: Op[]}
+/** Rows of one kind that may share a bulk file. `isForRecords`: rows of any groups, which record calls must write. */
+export type BulkRows = {kind: BulkKind; ops: Op[]; isForRecords?: true}
 
 /** The rows of a pass that wait for a bulk file, in groups. Only rows of one group may share a file. */
 export type BulkBatches = {
@@ -16,8 +16,13 @@ export type BulkBatches = {
   add(kind: StepKind, op: Op): boolean
   /** Removes and returns the rows of a full file. Null: no group fills a file. */
   takeFull(): BulkRows | null
-  /** Removes and returns rows of the largest group, at most one file, full or not. Null: no row waits. */
-  takeLargest(): BulkRows | null
+  /**
+   * Removes and returns the rows to write while nothing else is in progress: at most one file of the largest group. If a job is not worth it, returns
+   * for record calls this group and the groups of its kind with less than a quarter of `leastRows`. Null: no row waits.
+   */
+  takeIdle(): BulkRows | null
+  /** Removes and returns, for record calls, the group of this row if a job is not worth it. Null: no such group. */
+  takeLate(number: number): BulkRows | null
   /** Whether a job of the pass is in progress. The CRM executes one job of an org at a time. */
   isBusy: boolean
   /**
@@ -38,6 +43,13 @@ export const openBulkBatches = (route: BulkRoute, flow: CompiledFlow): BulkBatch
     if (group.ops.length === 0) groups.delete(name)
     return {kind: group.kind, ops}
   }
+  const forRecords = (kind: BulkKind, names: string[]): BulkRows => {
+    const ops = names.flatMap(name => groups.get(name)!.ops)
+    for (const name of names) groups.delete(name)
+    return {kind, ops, isForRecords: true}
+  }
+  const deservesJob = (isOff: boolean, kind: BulkKind, rows: number) =>
+    !isOff && (rows >= route.leastRows || (route.isForced && !small.has(kind)))
   return {
     route,
     isBusy: false,
@@ -46,8 +58,7 @@ export const openBulkBatches = (route: BulkRoute, flow: CompiledFlow): BulkBatch
       return !this.isOff && kind !== 'delete' && fits(route, flow, kind, op)
     },
     add(kind, op) {
-      // Flows that keep edits still queue rows after `switchOff`, so that `prepareBulk` looks up their edits. Then record calls write the
-      // rows.
+      // After `switchOff`, flows that keep edits still queue rows, because `prepareBulk` looks up their edits before record calls.
       if (kind === 'delete' || (this.isOff && !flow.edits) || !fits(route, flow, kind, op)) return false
       const name = nameGroup(kind, op.row)
       const group = groups.get(name) ?? {kind, ops: []}
@@ -59,15 +70,24 @@ export const openBulkBatches = (route: BulkRoute, flow: CompiledFlow): BulkBatch
       const full = [...groups].find(([, {ops}]) => ops.length >= route.rowsPerJob)
       return full ? take(...full) : null
     },
-    takeLargest() {
+    takeIdle() {
       const [largest] = [...groups].sort(([, one], [, other]) => other.ops.length - one.ops.length)
-      return largest ? take(...largest) : null
+      if (!largest) return null
+      const [first, {kind, ops}] = largest
+      if (deservesJob(this.isOff, kind, ops.length)) return take(...largest)
+      // Larger groups may still grow until a job is worth it.
+      const most = this.isOff ? Number.POSITIVE_INFINITY : route.leastRows / 4
+      const tiny = [...groups].filter(([name, one]) => name !== first && one.kind === kind && one.ops.length < most)
+      return forRecords(kind, [first, ...tiny.map(([name]) => name)])
+    },
+    takeLate(number) {
+      const [name, late] = [...groups].find(([, {ops}]) => ops.some(({row}) => row.number === number)) ?? []
+      return late && !deservesJob(this.isOff, late.kind, late.ops.length) ? forRecords(late.kind, [name!]) : null
     },
     isWorthIt({kind, ops}) {
-      if (this.isOff || ops.length >= route.leastRows) return !this.isOff
-      const isFirst = route.isForced && !small.has(kind)
-      small.add(kind)
-      return isFirst
+      const isWorthIt = deservesJob(this.isOff, kind, ops.length)
+      if (!this.isOff && ops.length < route.leastRows) small.add(kind)
+      return isWorthIt
     },
     async switchOff(why) {
       this.isOff = true

@@ -11,12 +11,13 @@ type PreparedRows = {rows: BulkRows; ended: ImportRow[]; others: Op[]}
 
 /**
  * Reads the records of updates again for edits and before images, because rows may have waited for minutes. Kept edits remove fields from
- * rows, so only the largest group with equal fields stays in the file. Creates stay as they are.
+ * rows, so only the largest group with equal fields stays in the file. Creates stay as they are. Record calls keep before images themselves.
  */
-export const prepareBulk = async (pipeline: RowPipeline, {kind, ops}: BulkRows): Promise<PreparedRows> => {
+export const prepareBulk = async (pipeline: RowPipeline, {kind, ops, isForRecords}: BulkRows): Promise<PreparedRows> => {
   const {ctx, flow, bulk} = pipeline
-  if (kind === 'create' || (!flow.edits && !ctx.images)) return {rows: {kind, ops}, ended: [], others: []}
+  if (kind === 'create' || (!flow.edits && (isForRecords || !ctx.images))) return {rows: {kind, ops}, ended: [], others: []}
   const {updates, ended} = await keepLaterEdits(pipeline, ops)
+  if (isForRecords) return {rows: {kind, ops: []}, ended, others: updates}
   const fitting = updates.filter(op => fits(bulk!.route, flow, kind, op))
   const groups = [...Map.groupBy(fitting, ({row}) => nameGroup(kind, row)).values()].sort((one, other) => other.length - one.length)
   const largest = new Set(groups[0] ?? [])
@@ -26,16 +27,22 @@ export const prepareBulk = async (pipeline: RowPipeline, {kind, ops}: BulkRows):
 }
 
 /**
- * Prepares rows that a job did not write for record calls. Compares updates again if they waited for the job and the run goes on. `ended`: rows
- * that were settled without a write.
+ * Prepares rows that a job did not write, or did not report, for record calls. Compares updates again if they waited for the job and the run goes
+ * on. `ended`: rows that were settled without a write.
  */
 export const prepareUnsent = async (
   pipeline: RowPipeline,
   kind: BulkKind,
-  {unsent, ending, hasWaited}: Pick<BulkResult, 'unsent' | 'ending' | 'hasWaited'>,
-): Promise<{unsent: Op[]; ended: ImportRow[]}> => {
+  {unsent, next, ending, hasWaited}: BulkResult,
+): Promise<Pick<BulkResult, 'unsent' | 'next'> & {ended: ImportRow[]}> => {
   for (const {row} of unsent) row.isByRecords = true
-  if (kind === 'create' || !pipeline.flow.edits || ending || !hasWaited) return {unsent, ended: []}
-  const {updates, ended} = await keepLaterEdits(pipeline, unsent)
-  return {unsent: updates, ended}
+  if (kind === 'create' || !pipeline.flow.edits || ending || !hasWaited) return {unsent, next, ended: []}
+  const again = [...next].flatMap(([row, step]): Op[] => (step === 'again' ? [{row, target: row.decided!.target}] : []))
+  const {updates, ended} = await keepLaterEdits(pipeline, [...unsent, ...again])
+  const over = new Set(ended)
+  return {
+    unsent: updates.filter(({row}) => !next.has(row)),
+    next: new Map([...next].filter(([row]) => !over.has(row))),
+    ended,
+  }
 }

@@ -155,16 +155,25 @@ const startOnce = async (ctx: Context, no: number, on: SendHooks, request: Start
   await holdDeadline(ctx, {no})
   assertOwner(await setSent(db, owned))
   on.leaving()
+  let hasLeft = false
+  const mayLeave = () => {
+    const isAllowed = lease.maySend(since)
+    hasLeft ||= isAllowed
+    return isAllowed
+  }
   try {
-    const job = await connection.bulkWrite!.start(request, {signal: lease.lost, mayLeave: () => lease.maySend(since)})
+    const job = await connection.bulkWrite!.start(request, {signal: lease.lost, mayLeave})
     atPoint('bulk_answered')
     await keepStarted(ctx, {...owned, job})
     atPoint('bulk_started')
     return {job}
   } catch (error) {
     if (error instanceof CrmError && isLost(error)) return {job: null}
-    if (!(error instanceof CrmError) && !(error instanceof Refusal)) return {open: error as Error}
+    const isOther = !(error instanceof CrmError) && !(error instanceof Refusal)
+    if (isOther && hasLeft) return {open: error as Error}
     assertOwner(await setUnsent(db, owned))
+    // Before the request leaves, for example, Postgres may fail to return the access token.
+    if (isOther) return {unsent: error as Error}
     if (error instanceof Refusal) return {unsent: await classifyRefusal(ctx, error)}
     const {crm, message} = error
     if (isRefusedForGood(error)) return {refused: `The CRM refuses the job: ${crm.code ?? message}`}

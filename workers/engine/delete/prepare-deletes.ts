@@ -35,12 +35,14 @@ export const prepareDeletes = async (pass: Pass, ops: Op[]): Promise<PreparedDel
     const {row, target} = op
     const record = records.get(target!)
     const why = explainKept(flow, op, record, deleters.get(target!))
-    if (!why) {
+    const isDeleted = !record && row.decided !== null
+    // A dry run plans the row of an earlier run's unanswered delete, because the run would report the row as deleted.
+    if (!why || (isDeleted && ctx.run.dryRun)) {
       left.push(op)
       continue
     }
     ended.push(row)
-    if (!record && row.decided) logDeleted(flow, settled, row, target!)
+    if (isDeleted) logDeleted(flow, settled, row, target!)
     else logSkipped(ctx, flow, settled, row, why)
   }
   if (ended.length > 0) await settleRows(pass, settled, ended)

@@ -8,7 +8,7 @@ import {type ChainMatches, findChainMatches} from '../match/match-rows.ts'
 import {planUnchanged} from '../match/plan-rows.ts'
 import {readByIdUnlessRefused} from '../match/read-by-id.ts'
 import {mayBeStale} from '../match/unchanged-records.ts'
-import type {CompiledFlow, EditRules, ImportRow} from '../model.ts'
+import type {CompiledFlow, EditRules, FlowField, ImportRow} from '../model.ts'
 import type {RowPipeline} from '../pipeline-state.ts'
 import {isDue, isSent, skipStale} from '../sealed-plan/keep-to-plan.ts'
 import {countEmptyLinks, countKept, logOutcome} from '../settle/log-entries.ts'
@@ -112,13 +112,24 @@ const compareUpdate = (edits: EditRules, op: Update, record: CrmRecord, written:
     else if (mine === undefined || !choice) compared.written.push(name)
     else {
       const isStillEmpty = op.row.leftEmpty?.includes(name) ? theirs === '' : null
-      const isAsWritten = theirs === undefined ? null : (written?.held(name, theirs) ?? isStillEmpty)
+      const isAsWritten = theirs === undefined ? null : (isHeld(written, field!, {theirs, value: record[name]}) ?? isStillEmpty)
       if (isAsWritten ?? edits.onUnknown === 'write') compared.written.push(name)
       else if (isAsWritten === null || choice === 'keep') compared.kept.push(name)
       else compared.asked.push({field: name, form: theirs!})
     }
   }
   return compared
+}
+
+/**
+ * Whether the record has the last written value. The field may have had more decimal places when the value was written, so its form without rounding
+ * counts too.
+ */
+const isHeld = (written: WrittenValues | undefined, field: FlowField, {theirs, value}: {theirs: string; value: unknown}) => {
+  const held = written?.held(field.apiName, theirs)
+  return held === false && field.decimalPlaces !== null
+    ? written!.held(field.apiName, readFormOf({...field, decimalPlaces: null}, value)!)
+    : held
 }
 
 /** Notes in `logged` the kept edits that an earlier owner of the run logged, so that they are not logged twice. */

@@ -20,7 +20,7 @@ export type InheritedRow = {
   mayExistTwice?: boolean
   /** The row's unsettled entry, with the match key of the record that its create would have made. */
   entry?: UnsettledEntry
-  outcome: Extract<OutcomeName, 'inherited' | 'unanswered'>
+  outcome: Extract<OutcomeName, 'inherited' | 'unanswered' | 'skipped'>
   recordId: string | null
   code: string | null
   message: string | null
@@ -30,7 +30,7 @@ export const isInRange = ({from = 1, to = Number.POSITIVE_INFINITY}: RowRange = 
 
 /**
  * Finds the rows whose record an earlier run of the chain created, claimed, updated or deleted, by row number. Makes no query if there is no
- * earlier run.
+ * earlier run. If the flow deleted and now writes, a row whose record was deleted is skipped, because the undo of its delete needs its entry.
  */
 export const findInheritedRows = async (
   {hot, run, retried}: Pick<Context, 'hot' | 'run' | 'retried'>,
@@ -41,15 +41,19 @@ export const findInheritedRows = async (
   const named = new Map(numbers.map(number => [`${flow.id}.${number}`, number]))
   const found = await findInherited(hot, {chain: retried, run: run.no, module: flow.module.no, keys: [...named.keys()]})
   return new Map(
-    found.map(({key, recordId, mayExistTwice}) => {
+    found.map(({key, recordId, mayExistTwice, isDeleted}) => {
       const number = named.get(key)!
-      return [
-        number,
-        {row: {key, number, counted: null, attempt: 0}, outcome: 'inherited', recordId, code: null, message: null, mayExistTwice},
-      ]
+      const end = isDeleted && !flow.deletes ? deletedBefore : ({outcome: 'inherited', code: null, message: null} as const)
+      return [number, {row: {key, number, counted: null, attempt: 0}, recordId, mayExistTwice, ...end}]
     }),
   )
 }
+
+const deletedBefore = {
+  outcome: 'skipped',
+  code: 'GONE',
+  message: 'An earlier run of this retry chain deleted the record of the row. To write the row, start a new run',
+} as const
 
 /**
  * Continues a row that has an unsettled entry. An entry of the kind `again` is planned anew. Any other row keeps the operation that was

@@ -112,8 +112,12 @@ const settleBatch = async (room: Room, rows: ImportRow[]) => {
   let canSendFirst = true
   for (let open = rows; open.length > 0; ) {
     const isInTime = await waitUntilDue(room, open, until)
-    const {resolved, isFirst} =
-      isInTime && performance.now() < until ? await searchRecords(room, open, canSendFirst) : await endUnproven(room, open)
+    const {
+      resolved,
+      isFirst,
+      waitedMs = 0,
+    } = isInTime && performance.now() < until ? await searchRecords(room, open, canSendFirst) : await endUnproven(room, open)
+    until += waitedMs
     open = open.filter(row => !resolved.has(row))
     const again = [...resolved].flatMap(([row, {is}]) => (is === 'none' ? [row] : []))
     for (const row of resolved.keys()) room.waiting.delete(row)
@@ -153,8 +157,11 @@ const leftMs = ({ctx}: Pass, {dueInMs}: LostCreate) => dueInMs + lagSecondsOf(ct
 
 const waitForSearch = ({ctx, over, assertGoing}: Pass, ms: number) => waitInPass(ms, {signal: ctx.signal, over, assertGoing})
 
-/** The rows that a search resolved. `isFirst`: the chain has no control record yet, so one row is sent again alone to create it. */
-type SearchResult = {resolved: Map<ImportRow, RowMatch>; isFirst: boolean}
+/**
+ * The rows that a search resolved. `isFirst`: the chain has no control record yet, so one row is sent again alone to create it. `waitedMs`: how long
+ * the search waited for batches in flight. A bulk job may last for hours, so this time does not count towards the limit of the searches.
+ */
+type SearchResult = {resolved: Map<ImportRow, RowMatch>; isFirst: boolean; waitedMs?: number}
 
 /**
  * Searches the CRM once and returns the rows that this search resolved. A batch in flight during the search may have made a found record,
@@ -167,8 +174,10 @@ const searchRecords = async (room: Room, rows: ImportRow[], canSendFirst: boolea
   const spreadMs = await ctx.crmClock.spreadMs()
   const found = await findCandidateRecords(ctx, flow, rows, searchWindowOf(ctx, await factsOf(room, rows), spreadMs))
   if (!found) return isOver ? endUnproven(room, rows) : {resolved: new Map(), isFirst: false}
+  const since = performance.now()
   await Promise.all(room.flying)
   if (found.records.length > 0) await waitForOtherRuns(ctx, flow, ms => waitForSearch(room, ms))
+  const waitedMs = performance.now() - since
   atPoint('after_search')
   return room.alone(async () => {
     const groups = groupsOf(room, rows, {facts: await factsOf(room, rows), spreadMs})
@@ -179,7 +188,7 @@ const searchRecords = async (room: Room, rows: ImportRow[], canSendFirst: boolea
     const first = found.isProven ? null : keepFirst(matches, canSendFirst && !found.hasControl)
     await claimForRows(ctx, flow, matches)
     await settleMatches(room, matches)
-    return {resolved: matches, isFirst: first !== null}
+    return {resolved: matches, isFirst: first !== null, waitedMs}
   })
 }
 

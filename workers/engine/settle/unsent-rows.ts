@@ -43,7 +43,7 @@ export const staleFailure = ({message}: {message: string | null}) => ({
   message: `The plan writes this row, but now: ${message}`,
 })
 
-/** Settles rows that an earlier run of the chain wrote, and rows whose earlier create stays unanswered. */
+/** Settles rows that an earlier run of the chain wrote or deleted, and rows whose earlier create stays unanswered. */
 export const settleInherited = async (pass: Pass, inheritedRows: InheritedRow[]): Promise<void> => {
   const {ctx, flow} = pass
   const settled = emptySettlement()

@@ -119,18 +119,23 @@ const readReplaceUnit = async (
 
 const failed = ({code, error}: {code: string; error: string}): EndReason => ({outcome: 'failed', code, message: error})
 
+/** Returns the subform rows of the record, or how the group ends if the CRM refuses this record permanently or does not have it. */
+const readHeld = async (ctx: Context, flow: CompiledSubformFlow, record: string, fields: string[]) => {
+  const read = await readParent(ctx, flow, record, fields)
+  if (read instanceof CrmError) return failed({code: read.crm.code ?? `HTTP_${read.crm.status}`, error: sayUnread(read)})
+  return read?.rows ?? failed(noParent)
+}
+
 /**
- * Reads the subform rows of the record. Returns how the group ends if the CRM refuses this record permanently or does not have it.
- * `readWithRetry` handles all other failures.
+ * Reads the record with its subform rows; null if it does not exist. Returns the error if the CRM refuses this record permanently, or no longer
+ * shows the subform field. `readWithRetry` handles all other failures.
  */
-const readHeld = async (ctx: Context, {module, subform}: CompiledSubformFlow, record: string, fields: string[]) => {
+export const readParent = (ctx: Context, {module, subform}: CompiledSubformFlow, record: string, fields: string[]) => {
   const place = {field: subform.field, child: module.apiName, fields}
-  const read = await readWithRetry(ctx, () =>
-    ctx.connection.readRows(subform.module, record, place, {signal: ctx.lease.lost}).catch(error => {
+  return readWithRetry(ctx, () =>
+    ctx.connection.readRows(subform.module, record, place, {signal: ctx.lease.lost}).catch((error: unknown) => {
       if (error instanceof CrmError && !error.crm.retryable && !error.crm.quotaSpent && !isCallRefused(error.crm)) return error
       throw error
     }),
   )
-  if (read instanceof CrmError) return failed({code: read.crm.code ?? `HTTP_${read.crm.status}`, error: sayUnread(read.crm)})
-  return read?.rows ?? failed(noParent)
 }

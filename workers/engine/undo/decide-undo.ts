@@ -102,19 +102,23 @@ const decideFields = ({flow, before, sent, sentEarlier}: UndoRecord, record: Crm
 
 /**
  * Restores the rows of a record as a whole, and only if they are rows that the run sent. A row is edited if it was modified after it
- * was created.
+ * was created. A record without the field is one whose rows cannot be read.
  */
 const decideRows = ({before, sent, sentEarlier}: UndoRecord, record: CrmRecord, {rowFields, wasSent}: UndoFacts): UndoPlan => {
   const [field] = Object.keys(before) as [string]
-  const [rows, was] = [record[field] as CrmRecord[], before[field] as FieldValues[]]
+  const [rows, was] = [record[field] as CrmRecord[] | undefined, before[field] as FieldValues[]]
+  if (!rows) return keepRows(field, 'UNDO_UNKNOWN', 'the CRM does not show them')
   if (holdRows(rowFields, rows, was)) return ended(wasSent, 'RESTORED', 'The record already holds the rows of before')
   const held = [sent, ...sentEarlier].map(values => holdRows(rowFields, rows, values[field] as FieldValues[]))
   const isOurs = rows.some(isEditedRow) ? false : held.includes(true) || (held.includes(undefined) ? undefined : false)
   if (isOurs) return {do: 'replace', field, rows: was.map(values => mapValues(values, writable)), kept: []}
-  const code = isOurs === undefined ? ('UNDO_UNKNOWN' as const) : ('CHANGED_SINCE' as const)
-  const why = isOurs === undefined ? 'their values cannot be compared' : describeChange(record)
-  return skip(code, `The rows were kept: ${why}`, [{field, code, message: `The rows of ${field} were kept: ${why}`}])
+  return isOurs === undefined
+    ? keepRows(field, 'UNDO_UNKNOWN', 'their values cannot be compared')
+    : keepRows(field, 'CHANGED_SINCE', describeChange(record))
 }
+
+const keepRows = (field: string, code: KeptField['code'], why: string) =>
+  skip(code, `The rows were kept: ${why}`, [{field, code, message: `The rows of ${field} were kept: ${why}`}])
 
 const isEditedRow = ({Created_Time: created, Modified_Time: modified}: CrmRecord) =>
   Date.parse(String(modified)) > Date.parse(String(created))

@@ -1,14 +1,14 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import {settleAll} from '../../../shared/concurrency/settle-all.ts'
-import type {CrmRecord} from '../../../shared/crm/crm.ts'
+import {CrmError, type CrmRecord} from '../../../shared/crm/crm.ts'
 import type {FieldValues} from '../../../shared/runs/undo/before-image.ts'
 import {holdParents, loseParents, releaseParents} from '../../../sql/replacements.ts'
 import type {Context} from '../context.ts'
 import type {ComparedField} from '../match/compare-values.ts'
 import {answerSecondsOf} from '../send/admission.ts'
-import {assertWritable, readWithRetry} from '../send/crm-retry.ts'
-import {holderOf, holdSecondsOf} from '../subform/pack.ts'
-import type {CompiledSubformFlow} from '../subform/record-order.ts'
+import {assertWritable} from '../send/crm-retry.ts'
+import {holderOf, holdSecondsOf, readParent} from '../subform/pack.ts'
+import {type CompiledSubformFlow, isSubform} from '../subform/record-order.ts'
 import {valuesOfRows} from '../subform/row-values.ts'
 import type {ReplaceUnit} from '../subform/subform-verdict.ts'
 import type {UndoRow} from './undo-verdict.ts'
@@ -44,19 +44,23 @@ export const releaseRecords = async (ctx: Context, rows: UndoRow[], unanswered: 
   ]).catch(err => ctx.log.warn({err}, 'could not release reserved records'))
 }
 
-/** Reads the records with the rows of their subform field. The map has no entry for an absent record. */
+/**
+ * Reads the records with the rows of their subform field. The map has no entry for an absent record. If the rows cannot be read, the entry lacks
+ * the field. Reasons: the CRM refuses the record or does not show the field, or the newest discovery lacks the subform of an external run.
+ */
 export const readRowRecords = async (ctx: Context, rows: UndoRow[], fields: readonly ComparedField[]): Promise<Map<string, CrmRecord>> => {
   const [{undone}] = rows as [UndoRow]
-  const {module, subform} = undone.flow as CompiledSubformFlow
-  const place = {field: subform.field, child: module.apiName, fields: fields.map(({apiName}) => apiName)}
-  const read = await settleAll(
-    rows.map(({undone: {recordId}}) =>
-      readWithRetry(ctx, () =>
-        ctx.connection.readRows(subform.module, recordId, {...place, fields: [...place.fields, ...stamps]}, {signal: ctx.lease.lost}),
-      ),
-    ),
+  const {flow} = undone
+  const ids = rows.map(({undone: {recordId}}) => recordId)
+  if (!isSubform(flow)) return new Map(ids.map(id => [id, {id}]))
+  const names = [...fields.map(({apiName}) => apiName), ...stamps]
+  const read = await settleAll(ids.map(async id => ({id, found: await readParent(ctx, flow, id, names)})))
+  return new Map(
+    read.flatMap(({id, found}) => {
+      if (found instanceof CrmError) return [[id, {id}]]
+      return found ? [[id, {...found.parent, [flow.subform.field]: found.rows}]] : []
+    }),
   )
-  return new Map(read.flatMap(found => (found ? [[found.parent.id, {...found.parent, [subform.field]: found.rows}] as const] : [])))
 }
 
 const stamps = ['Created_Time', 'Modified_Time']

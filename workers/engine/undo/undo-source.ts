@@ -215,7 +215,7 @@ const rankModules = ({run, flows}: UndoSource) => {
 }
 
 function* foldWanted(source: UndoSource, traces: Trace[], effects: UndoEffect[]): Generator<UndoRecord> {
-  for (const of of splitTraces(traces)) {
+  for (const of of splitTraces(dropReplaced(traces))) {
     const record = fold(source, of)
     if (effects.includes(record.effect)) yield record
   }
@@ -225,8 +225,8 @@ function* foldWanted(source: UndoSource, traces: Trace[], effects: UndoEffect[])
 const splitTraces = (traces: Trace[]): Trace[][] =>
   traces.some(({kind}) => kind === 'made') ? [traces] : [...Map.groupBy(traces, ({image}) => image.subform?.field).values()]
 
-const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
-  // If two owners stored an image of the same row and attempt, the later image is used.
+/** Uses the later image if two owners stored an image of the same row and attempt. Drops images of items that were refused or not sent. */
+const dropReplaced = (traces: Trace[]): Trace[] => {
   const latest = new Map<string, Trace>()
   for (const trace of traces) {
     const {module, key, phase, attempt = '', item = ''} = trace.image
@@ -234,8 +234,21 @@ const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
     latest.delete(name)
     latest.set(name, trace)
   }
-  const kept = [...latest.values()]
+  return [...latest.values()].filter(({image}) => !image.isVoid)
+}
+
+/**
+ * Orders images from the earliest values. An attempt number is given again only if its first item was not sent, or if two requests read it
+ * together. Both images were then read before either send. The later one also has what a person changed in between.
+ */
+const byAttempt = (images: BeforeImage[]): BeforeImage[] =>
+  [...Map.groupBy(images, ({module, key, phase, attempt}) => `${module} ${key} ${phase} ${attempt}`).values()].flatMap(same =>
+    same.reverse(),
+  )
+
+const fold = ({flows}: UndoSource, kept: Trace[]): UndoRecord => {
   const images = kept.filter(({kind}) => kind === 'image').map(({image}) => image)
+  const earliest = byAttempt(images)
   const {image} = (kept.find(({kind}) => kind === 'made') ?? kept[0])!
   return {
     flow: (flows.find(({no, module}) => no === image.flow && module.no === image.module) ??
@@ -243,10 +256,10 @@ const fold = ({flows}: UndoSource, traces: Trace[]): UndoRecord => {
     recordId: image.recordId,
     effect: effectOf(kept),
     rows: listUndoneRows(kept),
-    before: Object.assign({}, ...images.map(({before}) => before).reverse()),
+    before: Object.assign({}, ...earliest.map(({before}) => before).reverse()),
     sent: Object.assign({}, ...images.map(({sent}) => sent ?? {})),
     sentEarlier: images.slice(0, -1).map(({sent}) => sent ?? {}),
-    marks: images[0]?.marks,
+    marks: earliest[0]?.marks,
     isReturned: kept.some(({kind}) => kind === 'returned'),
   }
 }

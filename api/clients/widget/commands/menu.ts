@@ -36,10 +36,7 @@ export const CommandMenu = ({onClose}: {onClose: () => void}) => {
   const at = Math.min(chosen, found.length - 1)
   const execute = (command: MenuCommand) => {
     onClose()
-    if (command.leaves && !mayLeave()) return
-    if (command.href?.startsWith('#')) go(command.href)
-    else if (command.href) location.assign(command.href)
-    else command.run?.()
+    if (!command.leaves || mayLeave()) follow(command)
   }
   const press = (event: KeyboardEvent) => {
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
@@ -85,6 +82,12 @@ export const CommandMenu = ({onClose}: {onClose: () => void}) => {
       </p>
     </dialog>
   `
+}
+
+const follow = ({href, run}: MenuCommand) => {
+  if (href?.startsWith('#')) go(href)
+  else if (href) location.assign(href)
+  else run?.()
 }
 
 type FoundProps = {id: string; found: MenuCommand[]; at: number; choose: (index: number) => void; execute: (command: MenuCommand) => void}

@@ -6,7 +6,11 @@ export const t = translate('decide', {
   rowsAndMore: (rows: Part, more: Part) => `rows ${rows} and ${more} more`,
   rowsAnd: (rows: Part, last: Part) => `rows ${rows} and ${last}`,
   files: 'Files',
-  aRetryNeedsTheSameFileAnd: <T>(files: T) => ['A retry needs the same file and file options as the run. Restore them under ', files, '.'],
+  aRetryNeedsTheSameFileAnd: <T>(files: T) => [
+    'A retry needs the same file, file options and modules as the run. Restore them under ',
+    files,
+    '.',
+  ],
   or: 'Or',
   startANewRun: 'start a new run',
   itFindsTheWrittenRecordsAndCreates: ': it finds the written records and creates none twice.',

@@ -55,6 +55,10 @@ export const t = translate('reasons', {
       todo: 'Correct the field in the CRM and read it again, or change the module under Settings. Then retry the run.',
       go: {label: 'Modules', parts: ['settings', 'modules']},
     },
+    FIELD_NOT_WRITABLE: {
+      title: 'A field that the run writes was removed or changed in the CRM',
+      todo: 'Correct the field in the CRM and read it again, or change the mapping. Then retry the run.',
+    },
     LAPSED: {title: 'The run was paused for too long', todo: 'Check that the CRM is reachable, then retry the run.'},
     FILE_GONE: {
       title: 'The file was deleted',

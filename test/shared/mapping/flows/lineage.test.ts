@@ -1,6 +1,8 @@
 import test from 'ava'
 import type {Refusal} from '../../../../shared/errors.ts'
-import {extendLineage} from '../../../../shared/mapping/flows/lineage.ts'
+import {extendLineage, type Lineage} from '../../../../shared/mapping/flows/lineage.ts'
+import type {Snapshot} from '../../../../shared/mapping/flows/snapshot.ts'
+import {lineageOf} from '../../../../shared/runs/retry.ts'
 
 const source = (id: string, more: object = {}) => ({
   id,
@@ -35,6 +37,17 @@ test('a flow of a chain keeps its file and reader, also after a run without it',
     () => extendLineage(away, {sources: [source('c', {sha256: 'hash of a'})], flows: [flow('f', 'Accounts', 'c')]}),
     'the same file again',
   )
+})
+
+test('a flow of a chain keeps its module, also in a lineage that stored none', t => {
+  const {modules, flows} = extendLineage(null, {sources, flows: [flow('f', 'Old_Name'), flow('g', 'Contacts')]})
+  const lineage: Lineage = {modules, flows: flows.map(({module: _, ...pin}) => pin), clock: 1, seed: 's', onEdited: 'keep'}
+  const snapshot = {lineage, flows: [{flow: flow('f', 'Old_Name')}], sources} as unknown as Snapshot
+  for (const before of [{modules, flows}, lineageOf(snapshot)]) {
+    const changed = t.throws<Refusal>(() => extendLineage(before, {sources, flows: [flow('f', 'New_Name')]}))
+    t.like(changed, {code: 'SNAPSHOT_CHANGED', extra: {flow: 'f'}})
+    t.deepEqual(extendLineage(before, {sources, flows: [flow('f', 'Old_Name'), flow('g', 'Contacts')]}), {modules, flows})
+  }
 })
 
 test('a chain can have at most a thousand flows', t => {

@@ -8,11 +8,12 @@ test('updates that waited for no job, or whose run ends, are not read again', as
   // A comparison fails in this context, which has neither a database nor a CRM.
   const pipeline = {ctx: {}, flow: compiledFlow([field('Name')], {edits})} as unknown as RowPipeline
   const unsent = [1, 2].map(number => ({row: row(number), target: `r${number}`}))
-  for (const result of [
+  const result = {unsent, next: new Map(), refused: null}
+  for (const end of [
     {ending: null, hasWaited: false},
     {ending: new Error('The run ends'), hasWaited: true},
   ])
-    t.deepEqual(await prepareUnsent(pipeline, 'update', {unsent, ...result}), {unsent, ended: []})
+    t.deepEqual(await prepareUnsent(pipeline, 'update', {...result, ...end}), {unsent, next: result.next, ended: []})
   t.true(unsent.every(({row}) => row.isByRecords))
-  await t.throwsAsync(prepareUnsent(pipeline, 'update', {unsent, ending: null, hasWaited: true}))
+  await t.throwsAsync(prepareUnsent(pipeline, 'update', {...result, ending: null, hasWaited: true}))
 })

@@ -2,9 +2,23 @@ import test from 'ava'
 import {openCanary, openCanaryGates} from '../../../../workers/engine/canary/canary.ts'
 import {compiledFlow, field, row} from '../fixtures.ts'
 
+const openCanaryOf = (size: number) => {
+  const gates = openCanaryGates({canary: size, canaryPassed: [], counts: []})!
+  return openCanary(...([{}, gates, {}] as unknown as Parameters<typeof openCanary>))
+}
+
+test('deletes, patches, tags and undone records have no canary', t => {
+  const canary = openCanaryOf(1)
+  const ops = [1, 2].map(number => ({row: row(number), target: `${number}`}))
+  const flow = compiledFlow([field('Name')])
+  const patchPlan = {rules: new Map(), parent: null, repair: null, compileFor: () => flow}
+  t.deepEqual(canary.split(flow, 'delete', ops).later, [])
+  for (const more of [{patchPlan}, {tags: ['Lading']}, {judge: 'undo' as const}])
+    t.deepEqual(canary.split({...flow, ...more}, 'update', ops).later, [])
+})
+
 test('a row that was sent before does not wait for the canary', t => {
-  const gates = openCanaryGates({canary: 2, canaryPassed: [], counts: []})!
-  const canary = openCanary(...([{}, gates, {}] as unknown as Parameters<typeof openCanary>))
+  const canary = openCanaryOf(2)
   const ops = [1, 2, 3, 4].map(number => ({row: row(number, {unansweredSends: number === 4 ? 1 : 0}), target: null}))
   const {now, later} = canary.split(compiledFlow([field('Name')]), 'create', ops)
   t.deepEqual(

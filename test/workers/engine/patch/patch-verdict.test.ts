@@ -36,9 +36,14 @@ test('the links that an unanswered patch leaves empty are counted when the low-w
   const counts = openPassCounts(flow, 0)
   const patched = row(2, {emptyLinks: ['Owner']})
   for (const one of [row(1, {emptyLinks: ['Owner']}), patched]) counts.noteLinks(one)
-  const batch = {flow, settled, patienceMs: 0, lateUpdates: openLateUpdates(0)}
+  const marks = {pack: () => Buffer.alloc(0)} as unknown as NonNullable<CompiledFlow['marks']>
+  const batch = {flow: {...flow, marks}, settled, patienceMs: 0, lateUpdates: openLateUpdates(0)}
   for (const next of ['again', 'again', 'end']) t.is(judgePatch(batch, {row: patched, target: '7'}, silence), next as 'end')
   t.deepEqual(settled.emptyLinks, [])
+  t.deepEqual(
+    settled.marked.map(({isSure}) => isSure),
+    [false, false, false],
+  )
   t.true(counts.isOpen())
   t.deepEqual(counts.withCounts({flow: 1, lowWater: 1}), {flow: 1, lowWater: 1})
   t.deepEqual(counts.withCounts({flow: 1, lowWater: 2}), {flow: 1, lowWater: 2, emptyLinks: [{flow: 1, field: 'Owner'}]})

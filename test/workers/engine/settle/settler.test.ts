@@ -4,9 +4,12 @@ import {openHot, sqlStateOf} from '../../../../sql/database.ts'
 import {admit} from '../../../../sql/ledger.ts'
 import {findHead, takeLease} from '../../../../sql/run-heads.ts'
 import {countAt, listLog, OUTCOMES} from '../../../../sql/run-log.ts'
+import {listSends} from '../../../../sql/sends.ts'
 import type {Context} from '../../../../workers/engine/context.ts'
 import {holdLease} from '../../../../workers/engine/recover/lease.ts'
 import {LeaseLost} from '../../../../workers/engine/run-endings.ts'
+import {admitOps} from '../../../../workers/engine/send/admission.ts'
+import {openIntents} from '../../../../workers/engine/send/intents.ts'
 import {putBack} from '../../../../workers/engine/settle/settle-answers.ts'
 import {emptySettlement, openSettler, type SettlementParts} from '../../../../workers/engine/settle/settler.ts'
 import {openPostgresProxy} from '../../../support/postgres-proxy.ts'
@@ -44,7 +47,7 @@ const own = async (t: ExecutionContext) => {
   /** Settles rows that leave the window when they are settled. */
   const settle = (more: Partial<SettlementParts>, number = 0) =>
     settler.settle({...emptySettlement(), leave: () => (read = Math.max(read, number)), ...more})
-  return {...begun, hot, settle}
+  return {...begun, hot, lease, settle}
 }
 
 const logOf = async (run: number) =>
@@ -110,6 +113,19 @@ for (const when of ['before', 'after'] as const) {
     t.like(await findHead(here.db, run), {counted: 3, counts: [3]})
   })
 }
+
+test.serial('a batch is admitted only once its intent is stored, although the lookup of the intent is lost too', async t => {
+  const {run, hot, lease} = await own(t)
+  const config = {CRM_TIMEOUT_SECONDS: 5, LEASE_SECONDS: 60}
+  const intend = openIntents(([first, ...others]) => admit(hot, first!, ...others))
+  const ctx = {hot, lease, log, config, run: {no: run}, intend, nextBatch: () => 1} as unknown as Context
+  const slot = {granted: async () => {}, give() {}, again: async () => {}}
+  proxy.lose('admit', {when: 'before'})
+  proxy.lose('find-send', {when: 'before'})
+  const hooks = {change: async () => {}, resending: () => false}
+  await admitOps(ctx, compiledFlow([]), 'create', [{row: rowOf(1), target: null}], slot, hooks)
+  t.deepEqual([proxy.lost('admit'), proxy.lost('find-send'), (await listSends(here.db, run)).length], [1, 1, 1])
+})
 
 test('no settlement after a failed one is committed or moves the cursor past its rows', async t => {
   const {run, settle} = await own(t)

@@ -1,5 +1,6 @@
 import test from 'ava'
 import {noAnswer} from '../../../../shared/crm/error.ts'
+import {OUTCOMES} from '../../../../sql/run-log.ts'
 import type {CompiledFlow} from '../../../../workers/engine/model.ts'
 import {openLateUpdates} from '../../../../workers/engine/recover/late-updates.ts'
 import {emptySettlement} from '../../../../workers/engine/settle/settler.ts'
@@ -9,7 +10,7 @@ import {compiledFlow, field, row} from '../fixtures.ts'
 const flow = compiledFlow([field('City'), field('Name')], {
   marks: {restore: (fields, older) => Buffer.from(`${fields} ${older}`)} as CompiledFlow['marks'] & object,
 })
-const undoRow = (effect: 'restore' | 'delete'): UndoRow => ({
+const undoRow = (effect: 'restore' | 'delete' | 'undelete'): UndoRow => ({
   ...row(1),
   no: 1,
   kept: [{field: 'Name', code: 'CHANGED_SINCE', message: ''}],
@@ -41,4 +42,15 @@ test('the marks of restored fields are added to those of the record if the resto
   t.deepEqual(marked('restore', false), [['7', 'City older', false]])
   t.deepEqual(marked('restore', true), [['7', 'City older', true]])
   t.deepEqual(marked('delete', false), [])
+})
+
+test('a record is read again if the CRM refuses to take it out of the recycle bin after one unanswered restore', t => {
+  const crm = {...noAnswer, unanswered: false, code: 'INVALID_DATA', status: 400}
+  const settle = (unansweredSends: number) => {
+    const settled = emptySettlement(1)
+    const op = {row: {...undoRow('undelete'), unansweredSends, kept: []}, target: '7'}
+    const batch = {flow, settled, patienceMs: 0, lateUpdates: openLateUpdates(0)}
+    return [judgeUndo(batch, op, {ok: false, sent: true, crm, duplicateOf: null}), ...settled.log.map(({outcome}) => OUTCOMES[outcome])]
+  }
+  t.deepEqual([0, 1, 2].map(settle), [['end', 'refused'], ['again'], ['end', 'refused']])
 })

@@ -2,6 +2,7 @@ import test from 'ava'
 import {describeVerify} from '../../../../shared/runs/describe-verify.ts'
 import type {Run} from '../../../../sql/runs.ts'
 import type {CompiledFlow} from '../../../../workers/engine/model.ts'
+import {classifyValue} from '../../../../workers/engine/verify/classify-value.ts'
 import {judgeRows} from '../../../../workers/engine/verify/judge-rows.ts'
 import {makeWrittenPacker, unpackWritten, type WrittenRow} from '../../../../workers/engine/verify/written-rows.ts'
 import {compiledFlow, field} from '../fixtures.ts'
@@ -70,4 +71,10 @@ test('the marks of a record have the differing values of all its rows and phases
     marks.map(({recordId, marks}) => [recordId, JSON.parse(marks.toString())]),
     [['7', {Name: 'Read name', City: 'Read city'}]],
   )
+})
+
+test('a text that the CRM returns with markup was converted, even if the record was changed after the write', t => {
+  const touched = {isByOther: false, isTouched: true}
+  const classify = (read: string) => classifyValue(field('Story', {type: 'textarea'}), {sent: 'Hello', read}, touched)
+  t.deepEqual(['<p>Hello</p>', '<p>Bye</p>'].map(classify), ['coerced', 'changed'])
 })

@@ -10,7 +10,7 @@ export const decide: typeof t = {
   rowsAnd: (rows, last) => `Zeilen ${rows} und ${last}`,
   files: 'Dateien',
   aRetryNeedsTheSameFileAnd: files => [
-    'Eine Wiederholung braucht dieselbe Datei und dieselben Dateioptionen wie der Lauf. Stellen Sie sie unter ',
+    'Eine Wiederholung braucht dieselbe Datei, dieselben Dateioptionen und dieselben Module wie der Lauf. Stellen Sie sie unter ',
     files,
     ' wieder her.',
   ],

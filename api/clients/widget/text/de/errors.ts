@@ -72,7 +72,7 @@ export const errors: ErrorTexts = {
   UNDO_NOT_KEPT: 'Für diesen Lauf wurden keine früheren Werte gespeichert. Er kann nicht rückgängig gemacht werden',
   UNDO_DONE: 'Dieser Lauf wurde schon rückgängig gemacht',
   UNDO_EXPIRED: 'Die Frist zum Rückgängigmachen dieses Laufs ist abgelaufen',
-  SNAPSHOT_CHANGED: 'Dateien oder Dateioptionen wurden seit dem Lauf geändert',
+  SNAPSHOT_CHANGED: 'Dateien, Dateioptionen oder Module wurden seit dem Lauf geändert',
   FAILED_FILE: 'Diese Datei enthält korrigierte Zeilen eines Laufs. Laden Sie sie dort hoch',
   CORRECTION_UNFIT: 'Die korrigierte Datei passt nicht zu den fehlgeschlagenen Zeilen dieses Laufs',
   WRITES_PAUSED: 'Das Schreiben über diese Verbindung ist angehalten. Bitten Sie einen Admin, es fortzusetzen',

@@ -58,6 +58,10 @@ export const reasons: typeof t = {
       todo: 'Korrigieren Sie das Feld im CRM, und lesen Sie es neu ein, oder ändern Sie das Modul in den Einstellungen. Wiederholen Sie dann den Lauf.',
       go: {label: 'Module', parts: ['settings', 'modules']},
     },
+    FIELD_NOT_WRITABLE: {
+      title: 'Ein Feld, das der Lauf schreibt, wurde im CRM entfernt oder geändert',
+      todo: 'Korrigieren Sie das Feld im CRM, und lesen Sie es neu ein, oder ändern Sie die Zuordnung. Wiederholen Sie dann den Lauf.',
+    },
     LAPSED: {
       title: 'Der Lauf war zu lange angehalten',
       todo: 'Prüfen Sie, ob das CRM erreichbar ist, und wiederholen Sie dann den Lauf.',
