@@ -192,14 +192,17 @@ export const endRunning = (
 const LastRun = z.object({importNo: z.number(), importId: z.string(), runId: z.string(), isStopped: z.boolean(), isExpired: z.boolean()})
 
 /** SQL that is true for a firing `o` after which its file counts as run: its run was not stopped, wrote a row, or was cancelled. */
-export const ranFile = sql.fragment`
+export const countsAsRun = sql.fragment`
   (o.outcome = 'done' or (o.outcome = 'stopped' and ((o.counts ->> 'rowsWritten')::bigint > 0 or o.reason ->> 'code' = 'CANCELLED')))`
 
-/** SQL for whether the last run of the whole file in the chain of the run `r` was stopped, but not by a person. Null: it was not stopped. */
-const stoppedWhole = sql.fragment`(
+/**
+ * SQL for whether the last run of the whole file was stopped, but not by a person. Null: it was not stopped. Considers the chain of the run `r`, and runs of
+ * other chains of the import that wrote no row.
+ */
+const isWholeRunStopped = sql.fragment`(
   select wh.stop ->> 'stopped' <> 'CANCELLED'
   from runs w join run_heads wh using (run_no) left join run_snapshots ws using (snapshot_no)
-  where w.chain_no = r.chain_no and not w.dry_run and w.undo_of is null and w.engine is not null and ws.document -> 'rows' is null
+  where w.import_no = r.import_no and (w.chain_no = r.chain_no or wh.counted = 0) and not w.dry_run and w.undo_of is null and w.engine is not null and ws.document -> 'rows' is null
   order by w.run_no desc limit 1)`
 
 type RunFile = {schedule: string; sha256: string; templateVersion: number}
@@ -207,17 +210,17 @@ type RunFile = {schedule: string; sha256: string; templateVersion: number}
 /**
  * Finds the newest run of the import in which the schedule last ran this file under this version of the template. Dry runs, undos and runs that
  * were never started are left out. Returns null if a person deleted the import. `isStopped`: the run was stopped, but not by a person,
- * and no undo of it has begun. A run of a row range that was not stopped is judged by the last run of the whole file in its chain. `isExpired`: the
+ * and no undo of it has begun. A run of a row range that was not stopped is judged by the last run of the whole file. `isExpired`: the
  * files of the import were deleted.
  */
 export const findLastRun = (db: Db, {schedule, sha256, templateVersion}: RunFile) =>
   db.maybeOne(sql.type(LastRun)`
     select i.import_no as "importNo", i.id as "importId", r.id as "runId", r.state = 'ended' and r.engine = 'worker'
-        and coalesce(h.stop ->> 'stopped' <> 'CANCELLED', ${stoppedWhole}, false) and ${begunUndo} is null as "isStopped",
+        and coalesce(h.stop ->> 'stopped' <> 'CANCELLED', ${isWholeRunStopped}, false) and ${begunUndo} is null as "isStopped",
       i.state = 'expired' as "isExpired"
     from (
       select import_no from firings o
-      where schedule_id = ${schedule} and ${ranFile} and sha256 = decode(${sha256}, 'hex') and template_version = ${templateVersion}
+      where schedule_id = ${schedule} and ${countsAsRun} and sha256 = decode(${sha256}, 'hex') and template_version = ${templateVersion}
       order by id desc limit 1) f
     join imports i on i.import_no = f.import_no and not i.deleted
     cross join lateral (

@@ -1,6 +1,6 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
-import {ranFile} from './firings.ts'
+import {countsAsRun} from './firings.ts'
 
 const HeldFile = z.object({
   id: z.string(),
@@ -32,8 +32,8 @@ const isUnwritten = sql.fragment`exists (
   where r.run_no = f.run_no and r.state = 'ended' and h.counted = 0 and h.stop ->> 'stopped' <> 'CANCELLED')`
 
 /**
- * Finds the firing that left this import to a person, and locks its schedule: the firing ended without a run, or its run stopped before its first
- * row. Returns null if there is none, or a person decided already.
+ * Finds the firing that left this import to a person, and locks its schedule. The firing ended without a run and without a decision, or its run
+ * stopped before its first row. Only the newest firing of the import counts.
  */
 export const lockKeptFiring = (tx: Tx, {org, importId}: OfImport) =>
   tx.maybeOne(sql.type(z.object({id: z.string(), scheduleId: z.string()}))`
@@ -51,13 +51,16 @@ export const lockKeptFiring = (tx: Tx, {org, importId}: OfImport) =>
 export const isRepeated = (tx: Tx, firing: string) =>
   tx.exists(sql.type(z.object({}))`
     select from firings f join firings o on o.schedule_id = f.schedule_id and o.ended_at > f.ended_at
-    where f.id = ${firing} and not f.again and o.sha256 = f.sha256 and o.template_version = f.template_version and ${ranFile}`)
+    where f.id = ${firing} and not f.again and o.sha256 = f.sha256 and o.template_version = f.template_version and ${countsAsRun}`)
 
-/** Continues a firing whose file a person accepted, or whose import a person runs. The caller has locked the schedule. */
-export const setFileAccepted = (tx: Tx, {firing, run}: {firing: string; run: string}) =>
+/**
+ * Continues a firing whose file a person accepted, or whose import a person runs; both are stored as `accepted`. The caller has locked the
+ * schedule.
+ */
+export const setFiringContinued = (tx: Tx, {firing, run}: {firing: string; run: string}) =>
   tx.query(sql.type(z.object({}))`
-    update firings set state = 'running', outcome = null, ended_at = null, decision = 'accepted', decided_at = lading_now(), reason = null, counts = null,
-      run_no = (select run_no from runs where id = ${run})
+    update firings set state = 'running', outcome = null, ended_at = null, decision = 'accepted', decided_at = lading_now(), reason = null,
+      counts = null, run_no = (select run_no from runs where id = ${run})
     where id = ${firing}`)
 
 /** The caller holds the row lock of `lockHeldFile`. */
@@ -76,4 +79,4 @@ export const isDiscarded = (db: Db, {schedule, sha256, templateVersion, contract
 /** Whether the file of a later firing of the schedule counts as run. */
 export const hasLaterRun = (db: Db, {schedule, firing}: {schedule: string; firing: string}) =>
   db.exists(sql.type(z.object({}))`
-    select from firings o where o.schedule_id = ${schedule} and o.id > ${firing} and ${ranFile}`)
+    select from firings o where o.schedule_id = ${schedule} and o.id > ${firing} and ${countsAsRun}`)

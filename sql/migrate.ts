@@ -68,10 +68,10 @@ const applyAll = async (client: pg.Client, migrations: Migration[], patience: Lo
   const before = new Map(rows.map(({name, sha256}) => [name, sha256]))
   const applied: AppliedMigration[] = []
   for (const migration of migrations) {
-    const {name, sha256, formerly} = migration
-    const given = before.get(name)
-    if (given && [sha256, formerly].includes(given)) continue
-    if (given) throw new Error(`Migration ${name} was changed after it was applied. Restore it and write a new file instead`)
+    const {name, sha256, earlierSha256} = migration
+    const appliedSha256 = before.get(name)
+    if (appliedSha256 && [sha256, earlierSha256].includes(appliedSha256)) continue
+    if (appliedSha256) throw new Error(`Migration ${name} was changed after it was applied. Restore it and write a new file instead`)
     const began = performance.now()
     const tries = await apply(client, migration, patience).catch(error => {
       throw new Error(`Migration ${name} failed`, {cause: error})

@@ -11,10 +11,17 @@ const FOLDER = new URL('migrations/', import.meta.url)
  */
 type MigrationMode = 'at once' | 'concurrently' | 'in pieces'
 /**
- * A migration file. `contract`: the reason why no running code reads what the migration removes, if it removes something. `formerly`: the digest of an
- * earlier text with the same effect, which some databases have applied.
+ * A migration file. `contract`: the reason why no running code reads what the migration removes, if it removes something. `earlierSha256`: the digest of
+ * an earlier text with the same effect, which some databases have applied.
  */
-export type Migration = {name: string; text: string; sha256: string; how: MigrationMode; contract: string | null; formerly: string | null}
+export type Migration = {
+  name: string
+  text: string
+  sha256: string
+  how: MigrationMode
+  contract: string | null
+  earlierSha256: string | null
+}
 
 export const readMigrations = async (folder?: string): Promise<Migration[]> => {
   const names = await listMigrations(folder)
@@ -31,7 +38,14 @@ export const readMigration = (name: string, text: string): Migration => {
   const [head] = /^(?:--.*\n|\s*\n)*/.exec(text)!
   const [, how] = /^-- (concurrently|in pieces)\b/m.exec(head) ?? []
   const [, contract] = /^-- contract: (\S.*)$/m.exec(head) ?? []
-  const [, formerly] = /^-- formerly: ([0-9a-f]{64})$/m.exec(head) ?? []
+  const [, earlierSha256] = /^-- formerly: ([0-9a-f]{64})$/m.exec(head) ?? []
   const sha256 = createHash('sha256').update(text).digest('hex')
-  return {name, text, sha256, how: (how as MigrationMode | undefined) ?? 'at once', contract: contract ?? null, formerly: formerly ?? null}
+  return {
+    name,
+    text,
+    sha256,
+    how: (how as MigrationMode | undefined) ?? 'at once',
+    contract: contract ?? null,
+    earlierSha256: earlierSha256 ?? null,
+  }
 }

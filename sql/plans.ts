@@ -144,8 +144,8 @@ export const cutTrial = (tx: Tx, org: string) =>
 const Trial = z.object({org: z.string(), plan: z.string(), from: z.string(), endsAt: z.string()})
 
 /**
- * Locks the org whose trial expired first. Returns null if there is none. Skips orgs that another process has locked. Skips an org whose subscription
- * was still in its trial when last read, because the next read moves the org to its bought plan, and overage stays enabled.
+ * Locks the org whose trial expired first. Returns null if there is none. Skips orgs that another process has locked. Skips an org whose
+ * subscription was in its trial when last read. The next read moves that org to its bought plan and keeps its overage.
  */
 export const claimOverTrial = (tx: Tx) =>
   tx.maybeOne(sql.type(Trial)`

@@ -35,7 +35,16 @@ file did not change keeps an edit that someone made after the download. Then ret
 run with \`retryOf\`: it writes the corrected rows, and no row twice. A file that changes written rows is refused.`,
     answers: {200: CorrectedRows},
     refusals: [
-      ...(['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'SOURCE_NOT_FOUND', 'DRY_RUN', 'NO_FILE', 'IMPORT_RUNNING', 'SNAPSHOT_CHANGED'] as const),
+      ...([
+        'IMPORT_NOT_FOUND',
+        'RUN_NOT_FOUND',
+        'SOURCE_NOT_FOUND',
+        'DRY_RUN',
+        'NO_FILE',
+        'IMPORT_RUNNING',
+        'RUN_UNDONE',
+        'SNAPSHOT_CHANGED',
+      ] as const),
       ...([
         'CORRECTION_UNFIT',
         'ENCODING_REQUIRED',

@@ -54,7 +54,7 @@ export const applyBundle = async (
   {registry, libraries = [], templates = []}: Bundle,
 ): Promise<{warnings: string[]; skippedLibraries: string[]; versionReply: VersionReply}> => {
   const prepared = await prepareLibraries(db, author, libraries)
-  const checked = await prepareTemplates(db, author.org, {templates, libraries: prepared.loaded})
+  const checked = await prepareTemplates(db, author.org, {templates, libraries: prepared.loaded, settings: registry?.settings})
   const first = await editRegistry(db, author, input, async (before, tx) => {
     assertTemplatesUnmapped(registry ?? before, templates)
     if (!registry) return {registry: before, warnings: []}

@@ -14,7 +14,7 @@ import {
 import type {CrmRecord, ReadOptions, RecordQuery} from './crm.ts'
 import {CrmError, type CrmProblem, isRefusedForGood} from './error.ts'
 import {unanswered} from './outcome.ts'
-import {splitRead} from './read-in-parts.ts'
+import {fieldsPerRead, splitRead} from './read-in-parts.ts'
 import {readRecords} from './record-calls.ts'
 import type {SendCrmRequest} from './request.ts'
 
@@ -71,7 +71,7 @@ type IncompleteRecords = {module: string; records: Map<string, CrmRecord>; field
 
 const addFields = async (sendCrmRequest: SendCrmRequest, {module, records, fields}: IncompleteRecords, options: ReadOptions = {}) => {
   // The calls run in sequence, because the caller has only one slot.
-  for (const part of splitRead({ids: [...records.keys()], fields}))
+  for (const part of splitRead({ids: [...records.keys()], fields}, fieldsPerRead))
     for (const record of await readRecords(sendCrmRequest, {module, ...part}, options)) Object.assign(records.get(record.id) ?? {}, record)
 }
 

@@ -22,7 +22,7 @@ export const readInParts = async (
   return records
 }
 
-export const splitRead = ({ids, fields}: ById, fieldsAtOnce = fieldsPerRead): ById[] =>
+export const splitRead = ({ids, fields}: ById, fieldsAtOnce: number): ById[] =>
   inPieces(ids, recordsAtOnce).flatMap(some => inPieces(fields, fieldsAtOnce).map(names => ({ids: some, fields: names})))
 
 const inPieces = <T>(items: T[], size: number): T[][] =>

@@ -45,8 +45,10 @@ export const charactersAtOnce = 4 * maxRowCharacters
 export const maxFilledCells = 200_000_000
 
 /** Makes column names unique: a repeated name gets ` (2)`, an empty one becomes `Column 3`. Surrounding blanks are trimmed. */
-export const columnsOf = (header: string[]) => {
-  const names = header.map((name, index) => name.trim() || `Column ${index + 1}`)
+export const columnsOf = (header: string[]) => uniqueNames(header.map((name, index) => name.trim() || `Column ${index + 1}`))
+
+/** A repeated name gets ` (2)`. */
+export const uniqueNames = (names: string[]) => {
   const taken = new Set(names)
   // The last number given to each name, so that a header of equal names is processed in linear time.
   const numbers = new Map<string, number>()

@@ -38,9 +38,9 @@ export const lineageOf = ({lineage, flows, sources}: Snapshot): Lineage => {
   return {...lineage, flows: lineage.flows.map(pin => ({...pin, module: pin.module ?? modules.get(pin.id)}))}
 }
 
-export const assertRetriable = async (tx: Tx, {no, id, state, engine, undoOf}: Run) => {
-  if (undoOf !== null) throw new Refusal('RUN_UNDONE', 'An undo cannot be retried. Undo the run again instead', {run: id})
-  await assertNotUndone(tx, no)
+export const assertRetriable = async (tx: Tx, run: Run) => {
+  await assertNotUndone(tx, run)
+  const {no, state, engine} = run
   if (state === 'authorised') throw new Refusal('NOT_READY', 'This run was never started. Start it instead of retrying it')
   if (state !== 'ended') throw new Refusal('IMPORT_RUNNING', 'The run has not ended. Wait for it to end, or cancel it')
   if (engine === null) throw new Refusal('NOT_READY', 'This run ended before it began, so there is nothing to retry. Start a new run')

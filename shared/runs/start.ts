@@ -5,7 +5,7 @@ import {findLastDecision} from '../../sql/decisions.ts'
 import {findLatestDiscovery, listDiscoveredModules} from '../../sql/discoveries.ts'
 import {listEditSettings} from '../../sql/edit-settings.ts'
 import {keepRunForecast} from '../../sql/forecasts.ts'
-import {setFileAccepted} from '../../sql/held-files.ts'
+import {setFiringContinued} from '../../sql/held-files.ts'
 import {type Import, lockImport, setImportState} from '../../sql/imports.ts'
 import {listLibraryRows} from '../../sql/libraries.ts'
 import {findSettings} from '../../sql/registry.ts'
@@ -111,7 +111,7 @@ export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{run
   if (!dryRun) await setImportState(tx, {no: importNo, state: 'running'})
   const job = await enqueue(queue, runImport, {org, run: id}, {tx})
   await setRunJob(tx, {no: run.no, job})
-  if (firing !== null) await setFileAccepted(tx, {firing, run: id})
+  if (firing !== null) await setFiringContinued(tx, {firing, run: id})
   return {runId: id, job}
 }
 

@@ -1,6 +1,7 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
 import {deleteTemplate, lockSharedTemplate} from '../../sql/templates.ts'
+import {field} from '../support/discovered.ts'
 import {ok} from '../support/importing.ts'
 import {discover, moduleOf, openRegistry, usualModules} from '../support/registry.ts'
 import {leadsTemplate, makeTemplate} from '../support/templates.ts'
@@ -155,6 +156,19 @@ test('invalid templates are all listed before anything is written; removed field
   t.deepEqual((await ok(push(good), 200)).warnings, [], 'a library of the same bundle is there')
   await discover(house, org, connector, [moduleOf('Leads', ['Last_Name', 'Company'])])
   t.deepEqual((await ok(push(good), 200)).warnings, ['Leads of the month: Leads has no field Email'])
+})
+
+test('templates of a bundle are checked with the time zone that the bundle sets', async t => {
+  const {push, full, org, connector} = await open()
+  const leads = moduleOf('Leads', ['Last_Name', 'Email', 'Company'])
+  await discover(house, org, connector, [{...leads, fields: [...leads.fields, field('Seen', {type: 'datetime'})]}])
+  const [flow] = leadsTemplate().flows
+  const seen = {field: 'Seen', mode: 'static', staticValue: '2026-03-04T10:00:00'}
+  const templates = [leadsTemplate({connectorId: connector, flows: [{...flow, fields: [...flow!.fields, seen]}]})]
+  const pushIn = (timezone: string) => push({registry: {...full, settings: {...full.settings, timezone}}, templates})
+  t.deepEqual(told(await pushIn('UTC')).slice(0, 2), [422, 'TEMPLATE_INVALID'])
+  t.is((await pushIn('Europe/Berlin')).status, 200)
+  t.deepEqual(told(await pushIn('UTC')).slice(0, 2), [422, 'TEMPLATE_INVALID'], 'not with the stored time zone')
 })
 
 test('a template of a bundle keeps the slots of its data contract, unless the bundle replaces the contract', async t => {

@@ -148,6 +148,24 @@ test('the model can map columns and test expressions, and the results become tar
   t.like(resultOf(await ask(talk, {source: talk.source})), {compiles: true, results: [{row: 1, failed: 'EXPRESSION_THROWN'}, {row: 2}]})
 })
 
+test('targets have the real column names, and leave out expressions with masked names', async t => {
+  const {house, model} = t.context
+  const talk = await openImport(house, {}, {csv: 'Favourite Color,City,a@cells.example\nteal,Ulm,b@cells.example\n'})
+  const tried = (expression: string) => calls('test_expression', {expression, value: null, module: 'People', field: 'City'})
+  model.script(calls('propose_mapping', {modules: ['People']}), tried('row["a@a.a"] + 1'), tried('1'), {text: 'Done.'})
+  const {proposals} = resultOf(await ask(talk, {place: ['source', talk.source]}))
+  t.deepEqual(
+    proposals.map(({column}: any) => column),
+    ['Aa Aa', 'Aa', 'a@a.a'],
+    'a file without a header',
+  )
+  const {targets} = (await talk.turns()).turns[0]
+  t.deepEqual(
+    targets.map(({column, expression}: any) => column ?? expression),
+    ['Favourite Color', 'City', '1'],
+  )
+})
+
 test('a model expression sees masked values in the context', async t => {
   const {house, model} = t.context
   const talk = await openImport(house, {policy: 'allow'})

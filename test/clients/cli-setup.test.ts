@@ -126,6 +126,13 @@ test('a pull takes remote changes and keeps local ones, and a push deletes remov
   await run(['-c', 'mv source.js crm/libraries/names/'], {command: ['bash']})
   t.is((await run(['config', 'diff', 'crm'])).code, 0)
 
+  await run(['-c', 'mv crm/libraries/names crm/libraries/other'], {command: ['bash']})
+  const renamed = await run(['config', 'push', 'crm', '--prune'])
+  t.is(renamed.code, 4, renamed.out)
+  t.regex(renamed.err, /libraries\/other\/manifest\.json has the namespace names/)
+  t.is((await ok(call('GET', `/orgs/${org}/libraries`), 200)).libraries.length, 1, 'a renamed directory deletes no library')
+  await run(['-c', 'mv crm/libraries/other crm/libraries/names'], {command: ['bash']})
+
   await run(['-c', 'rm -r crm/libraries crm/templates'], {command: ['bash']})
   const kept = await run(['config', 'push', 'crm'])
   t.regex(kept.out, /^Nothing to push\n {2}libraries\/names\/manifest\.json was deleted here but is still on the server: use --prune/)

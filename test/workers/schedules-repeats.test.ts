@@ -36,6 +36,17 @@ test('the rest of a file is run, although a person retried only some rows of its
   t.like(await fire(org, path), {outcome: 'unchanged'})
 })
 
+test('the rest of a file is run, although a person ran only some rows after its run stopped before the first one', async t => {
+  const {path} = await makeSchedule(org, host)
+  const first = await fireRefused(path, accountRows(3, 'Kx-'))
+  t.like(first, refused)
+  const {run} = await ok(org.call('POST', `${importOf(first)}/runs`, {rows: {from: 1, to: 1}}), 202)
+  t.like(await untilEnded(org.call, `${importOf(first)}/runs/${run.id}`), {stop: null, rowsWritten: 1})
+  t.like(await untilOver(org, path, first.id), {outcome: 'done'})
+  t.like(await fire(org, path), {outcome: 'done', importId: first.importId, counts: {rowsWritten: 2}})
+  t.is(countRecords('Kx-'), 3)
+})
+
 test('an older file is refused after a later firing ran it, although another file was run since', async t => {
   const {path, held} = await makeHeld('Kr-')
   const stopped = await fireRefused(path, 'name,number,city\nA,Ks-1,Rome\n')

@@ -1,4 +1,5 @@
 import test from 'ava'
+import {csv as ofCsv, openCorrections} from '../support/corrections.ts'
 import {accountRows, accounts, type Org, ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {openLongLivedWorker} from '../support/worker-process.ts'
@@ -124,6 +125,21 @@ test.serial('after a run that was cancelled before it began, the deletes of its 
   t.like((await start(path, 'runs', {dryRun: true})).run, {deleted: 2})
   t.is((await startUnbegun(path, 'runs', {confirmDeletes: 2})).startedAt, null)
   t.like((await start(path, 'runs', {confirmDeletes: 2})).run, {deleted: 2})
+})
+
+test.serial('the failed rows of an undone run can be imported as a new file, but not corrected, because no retry writes them', async t => {
+  const {correct, failedOf} = openCorrections(() => org)
+  const refusal = {type: 'refuse', index: 1, code: 'INVALID_DATA', message: 'Not this'} as const
+  here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1, action: refusal})
+  const {path, run} = await runImport(org, {csv: accountRows(2, 'R-9-'), flow: accounts})
+  t.like(run.counts.Accounts, {created: 1, refused: 1})
+  const failed = await failedOf(path, run)
+  const upload = () => org.call('POST', `${path}/sources?name=failed.csv`, failed, ofCsv)
+  t.is((await ok(upload(), 409)).code, 'FAILED_FILE')
+  later()
+  const {run: undo} = await start(path, `runs/${run.id}/undo`)
+  for (const one of [run, undo]) t.like(await correct(path, one, failed), {status: 409, body: {code: 'RUN_UNDONE', run: undo.id}})
+  await ok(upload(), 201)
 })
 
 test.serial('a retry that was stopped before it opened the connection can be undone, and then the first run', async t => {

@@ -175,13 +175,13 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
   if (head.held && !head.stop) throw runHeld(head.held)
   const offline = await readOfflineContext(ledgerContext)
   const compiledFlows = compileFlows(offline.snapshot)
+  const stop = head.stop ?? (await findFieldStop(offline))
   const block = findWriteBlock(await findWriteStatus(db, run.no), run)
   // A stopped run only reads the results of its bulk jobs, so paused writes do not delay it.
-  if (block && !(head.stop && block instanceof RunPaused)) throw block
+  if (block && !(stop && hasBulkJobs && block instanceof RunPaused)) throw block
   if (!(await beginRun(db, {no: run.no, fence: lease.fence}))) throw new LeaseLost('Another owner took the run')
   // A run that began can be undone, even if it is stopped before it opens the connection.
   const images = await openImageStore(offline)
-  const stop = head.stop ?? (await findFieldStop(offline))
   if (stop && !hasBulkJobs) throw new RunStopped(stop)
   if (stop) await writeStop(db, {run: run.no, stop})
   const idempotencyValueOf = await openIdempotency(offline)

@@ -1,3 +1,4 @@
+import {setTimeout as sleep} from 'node:timers/promises'
 import {Refusal} from '../../shared/errors.ts'
 import type {AdmittedUnit} from '../../shared/runs/external/admit.ts'
 import type {BeforeImage} from '../../shared/runs/undo/before-image.ts'
@@ -10,11 +11,18 @@ import type {SentUnits} from './send.ts'
 export type KeptImages = {
   /** Stores the images of items, by the index of the item. */
   keep(list: ReadonlyMap<number, BeforeImage>): Promise<void>
-  /** Voids the images of units that the CRM refused or that were not sent. Call it before the settlement, so that a crash leaves no such image. */
+  /** Notes that the units may be sent from now on. Only their answer can void their images. */
+  markSent(units: readonly AdmittedUnit[]): void
+  /**
+   * Voids the images of units that the CRM refused or that were not sent. Call it before the settlement, so that a crash leaves no such image. Waits at
+   * most two seconds for the storage, because the settlement has a deadline.
+   */
   voidRefused(units: readonly AdmittedUnit[], answered: Pick<SentUnits, 'ends'>): Promise<void>
-  /** Voids the images of the remaining items, which were never sent. Call it when no further item of the request is sent. */
+  /** Voids the images of the items that were never sent. Call it when no further item of the request is sent. */
   voidRest(): Promise<void>
 }
+
+const mostWaitMs = 2_000
 
 /** Stores images. Refuses the whole request if that is impossible at the moment. */
 const keepOrRefuse = (images: ImageStore, list: BeforeImage[]): Promise<void> =>
@@ -25,6 +33,7 @@ const keepOrRefuse = (images: ImageStore, list: BeforeImage[]): Promise<void> =>
 /** Logs a void that cannot be stored. The undo may then restore the values of before an item that was not written. */
 export const openKeptImages = ({log}: Pick<Work, 'log'>, images: ImageStore): KeptImages => {
   const kept = new Map<number, BeforeImage>()
+  const sent = new Set<number>()
   const voidItems = async (ats: number[]) => {
     const list = ats.flatMap(at => kept.get(at) ?? [])
     for (const at of ats) kept.delete(at)
@@ -36,6 +45,9 @@ export const openKeptImages = ({log}: Pick<Work, 'log'>, images: ImageStore): Ke
       await keepOrRefuse(images, [...list.values()])
       for (const [at, image] of list) kept.set(at, image)
     },
+    markSent(units) {
+      for (const {at} of units) sent.add(at)
+    },
     async voidRefused(units, {ends}) {
       const refused: number[] = []
       let from = 0
@@ -44,8 +56,8 @@ export const openKeptImages = ({log}: Pick<Work, 'log'>, images: ImageStore): Ke
         if (ofUnit.every(({outcome}) => outcome === 'refused' || outcome === 'unsent')) refused.push(at)
         else kept.delete(at)
       }
-      await voidItems(refused)
+      await Promise.race([voidItems(refused), sleep(mostWaitMs, undefined, {ref: false})])
     },
-    voidRest: () => voidItems([...kept.keys()]),
+    voidRest: () => voidItems([...kept.keys()].filter(at => !sent.has(at))),
   }
 }

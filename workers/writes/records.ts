@@ -67,6 +67,7 @@ const writeAll = async (work: Work, write: Write, request: RecordsRequest) => {
       slots,
       isLarge,
       transmit: async (admitted, options) => {
+        undo.images?.markSent(admitted)
         const shape = {kind: kindOf(write), field: idempotency?.field ?? null}
         const sent = await transmit(slots, shape, admitted, () => call(admitted, options))
         return {...sent, ends: sent.ends.map((end, n) => undo.mark(end, itemOf.get(admitted[n]!.at)!))}
@@ -74,8 +75,8 @@ const writeAll = async (work: Work, write: Write, request: RecordsRequest) => {
       beforeSettle: undo.images?.voidRefused,
     })
   } finally {
-    await images?.voidRest()
     await slots.close()
+    await images?.voidRest()
   }
 }
 

@@ -64,11 +64,11 @@ const replaceAll = async (work: Work, write: Write, request: RowsRequest) => {
       left = rest
     }
   } finally {
-    await task.images?.voidRest()
     await releaseAll(work.db, {write: write.id}).catch(err =>
       work.log.warn({err}, 'could not release reserved parents; the reservations expire'),
     )
     await task.slots.close()
+    await task.images?.voidRest()
   }
 }
 
@@ -98,6 +98,7 @@ const replacePack = async (task: Task, left: ParentItem[]) => {
   await keepPackImages(task, pack)
   let {block} = pack
   const transmit: SendInput['transmit'] = async (units, options) => {
+    task.images?.markSent(units)
     const sent = await sendPack(task, pack, units, options)
     block ??= sent.block
     return sent.answered

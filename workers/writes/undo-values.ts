@@ -77,7 +77,7 @@ const keepImages = async (work: Work, input: KeepInput, items: RecordItem[]): Pr
   if (!images || items.length === 0 || input.write.kind !== 'update') return
   const ids = items.map(({recordId}) => recordId!)
   const records = await readValues(work, input, ids)
-  // Later than the values, so that the values are those of before every other send with this attempt number.
+  // The attempt numbers are read after the values. So the values precede every send with this attempt number.
   const attempts = await findNextAttempts(work.db, {run: input.run, module: request.moduleNo, keys: items.map(({rowKey}) => rowKey)})
   const written = await marks?.list(ids)
   const list = items.flatMap(({at, rowKey: key, rowNumber: row = 0, recordId, payload}): [number, BeforeImage][] => {

@@ -89,7 +89,12 @@ const libraryOf = (files: Files, namespace: string) => {
   const source = files.get(`libraries/${namespace}/source.js`)
   if (source === undefined)
     throw badFile(`libraries/${namespace}/source.js is missing`, 'Put manifest.json and source.js into the directory of the library')
-  return {manifest: jsonIn(files, `libraries/${namespace}/manifest.json`), source}
+  const manifest = jsonIn(files, `libraries/${namespace}/manifest.json`)
+  if (manifest?.namespace === namespace) return {manifest, source}
+  throw badFile(
+    `libraries/${namespace}/manifest.json has the namespace ${manifest?.namespace ?? '(nothing)'}`,
+    'Give the directory and the namespace the same name, because --prune would delete the library under its other name',
+  )
 }
 
 const RESTORE = 'Restore it from the repository, or download everything again: lading config pull --force'

@@ -76,7 +76,7 @@ type There = {files: Files; version: number; etag: string; configuration: Config
  * Reads the configuration from the server. The registry comes first, so that a concurrent change makes the version too old, never too new.
  */
 const readThere = async ({client, path}: Session): Promise<There> => {
-  const {body: registry, headers} = await client.call('GET', path('config/registry'))
+  const registry = await client.get(path('config/registry'))
   const {libraries} = await client.get(path('libraries'), {source: true})
   const templates: Json[] = []
   for await (const {id, shared} of readPages(client, path('templates'), 'templates', {limit: 200})) {
@@ -89,7 +89,7 @@ const readThere = async ({client, path}: Session): Promise<There> => {
     templates.push({name, description, connectorId, sources, flows, ...(verify && verify !== 'off' && {verify}), ...expected})
   }
   const configuration = {registry, libraries, templates}
-  return {files: filesOf(configuration), version: registry.version, etag: headers.get('etag') ?? `"${registry.version}"`, configuration}
+  return {files: filesOf(configuration), version: registry.version, etag: `"${registry.version}"`, configuration}
 }
 
 const hashesOf = (files: Files): Base => Object.fromEntries([...files].map(([path, text]) => [path, hashOf(text)]))

@@ -61,7 +61,7 @@ const converse = async (deps: ChatDeps, {context, question}: ConverseInput, list
       return !credit.isSpent
     }
     const asked = {instructions, messages, tools: toolSet(known, context, deps.log), maxSteps: mostSteps, maxTokens: mostTokens}
-    const heard = await streamParts(deps.model.converse({...asked, signal, spent, mayCost: mayGoOn}), listening)
+    const heard = await streamParts(deps.model.converse({...asked, signal, spent, mayCost: mayGoOn}), context.targets, listening)
     const notes = heard.isCut ? [cutNote] : heard.isWhole ? [] : [credit.isSpent ? spentNote : stepsNote]
     const value = {notes, samples: out.sent(), turn: null as ChatDone['turn']}
     const keep = async (tx: Parameters<typeof keepTurn>[0]) => {
@@ -82,8 +82,7 @@ const spentNote = 'The AI credits ran out before the answer was complete. Buy cr
 /** A turn as received from the model. `isWhole`: the model ended with text, not with a tool call. `isCut`: the text reached its maximum length. */
 type HeardTurn = {answer: string; isWhole: boolean; isCut: boolean; targets: TurnTarget[]; usage: Usage}
 
-const streamParts = async (parts: AsyncIterable<ModelPart>, {say}: ChatListener): Promise<HeardTurn> => {
-  const calls = new Map<string, unknown>()
+const streamParts = async (parts: AsyncIterable<ModelPart>, proposed: TurnTarget[], {say}: ChatListener): Promise<HeardTurn> => {
   const targets: TurnTarget[] = []
   let answer = ''
   let last: ModelPart['type'] | null = null
@@ -93,27 +92,9 @@ const streamParts = async (parts: AsyncIterable<ModelPart>, {say}: ChatListener)
       return {answer, isWhole: last === 'text', isCut: part.isCut, targets, usage: part.usage}
     }
     if (part.type === 'text') answer += part.text
-    if (part.type === 'tool') calls.set(part.id, part.input)
-    if (part.type === 'tool_result') targets.push(...targetsOf(part, calls.get(part.id)))
+    if (part.type === 'tool_result') targets.push(...proposed.splice(0))
     last = part.type
     await say(part)
   }
   throw new ModelFailure('The answer broke off', {kind: 'unavailable'})
-}
-
-const sure = 0.5
-
-/** Returns the results that a user can apply: proposed mappings with at least the confidence `sure`, and expressions that compiled. */
-const targetsOf = ({name, output}: Extract<ModelPart, {type: 'tool_result'}>, input: unknown): TurnTarget[] => {
-  const {proposals, compiles} = output as {
-    proposals?: {column: string; module: string; field: string | null; confidence: number}[]
-    compiles?: boolean
-  }
-  if (name === 'propose_mapping' && proposals)
-    return proposals.flatMap(({column, module, field, confidence}) =>
-      field !== null && confidence >= sure ? [{kind: 'mapping' as const, column, module, field, confidence}] : [],
-    )
-  if (name !== 'test_expression' || compiles !== true) return []
-  const {expression, module = null, field = null} = input as {expression: string; module?: string | null; field?: string | null}
-  return [{kind: 'expression', module, field, expression}]
 }

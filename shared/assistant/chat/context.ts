@@ -14,6 +14,7 @@ import type {ConversationPlace} from '../conversations/conversation-place.ts'
 import {openQuestionStore, type PlacedQuestion} from '../conversations/placed-question.ts'
 import {logReplay, readReplay} from '../conversations/replay.ts'
 import type {TurnQuestion} from '../conversations/store-turn.ts'
+import type {TurnTarget} from '../conversations/turn.ts'
 import {type Columns, judgeColumns} from '../local-mapping.ts'
 import type {ModelTurn as Message} from '../model.ts'
 import {readPersonalColumns} from '../personal-columns.ts'
@@ -47,6 +48,8 @@ export type ChatContext = {
   /** Cells by column. If the caller sent no rows, these are sample values of each column side by side, not real rows. */
   rows: readonly Record<string, string>[]
   out: OutputMask
+  /** What a user can apply, as proposed by tools since the last tool result was read. Not masked, because it is not sent. */
+  targets: TurnTarget[]
   history: Message[]
   ground: string
   /** The data with which the turn is stored, or null if the turn is not stored. */
@@ -71,6 +74,7 @@ export const readContext = async ({db, parsing}: {db: Pool; parsing: Parsing}, c
     files,
     rows,
     out,
+    targets: [],
     modules: chatAsked.modules.length > 0 ? [...chatAsked.modules] : [...new Set(flows.map(({module}) => module))],
     history: logReplay(turns, out.turnText),
   }

@@ -1,5 +1,6 @@
 import {mapYielding} from '../../concurrency/map-yielding.ts'
 import type {AiSamplePolicy} from '../../configuration/settings.ts'
+import {uniqueNames} from '../../files/row.ts'
 import {type MaskedColumn, maskSamples, openTextMask, type SampledColumn, type SentSamples, sentOf} from '../sample-masking.ts'
 
 export type OutputMask = {
@@ -9,6 +10,7 @@ export type OutputMask = {
   text(text: string): string
   /** Masks a question or an earlier turn. Unlike in other texts, single words of personal values are redacted too. */
   turnText(text: string): string
+  /** Masks texts and numbers. Property names are ours, so they stay, except in the result of an expression (`value`). */
   value(value: unknown): unknown
   /** Masks further columns, and updates the level that `sent` returns. */
   sample(columns: readonly SampledColumn[]): Promise<MaskedColumn[]>
@@ -29,16 +31,17 @@ export const openOutputMask = async (
 ): Promise<OutputMask> => {
   const known = [...judged, ...beside]
   const masked = (await maskSamples(policy, known)).columns
-  const own = masked.slice(0, judged.length)
+  const names = uniqueNames(masked.slice(0, judged.length).map(({name}) => name))
+  const own = names.map((name, at) => ({...masked[at]!, name}))
   let sent = sentOf(policy, own)
   const text = await openTextMask(policy, known)
   const turnText = await openTextMask(policy, [...known, {name: '', samples: await wordsOf(known, masked), pii: true}])
-  const value = (whole: unknown): unknown => {
+  const mask = (whole: unknown, withNames: boolean): unknown => {
     const parts = new Set<string>()
     gather(whole, parts)
     const together = [...parts].join('\n').normalize('NFC')
     // Usually nothing needs to be redacted, and checking all texts at once is as fast as checking one.
-    return text(together) === together ? whole : replace(whole, {text, value})
+    return text(together) === together ? whole : replace(whole, {text, mask, withNames})
   }
   const sample = async (columns: readonly SampledColumn[]) => {
     const outgoing = (await maskSamples(policy, [...columns, ...known])).columns.slice(0, columns.length)
@@ -46,7 +49,7 @@ export const openOutputMask = async (
     if (TELLING.indexOf(level) > TELLING.indexOf(sent)) sent = level
     return outgoing
   }
-  return {policy, columns: own, text, turnText, value, sample, sent: () => sent}
+  return {policy, columns: own, text, turnText, value: whole => mask(whole, false), sample, sent: () => sent}
 }
 
 /**
@@ -82,11 +85,14 @@ const gather = (value: unknown, into: Set<string>): void => {
     }
 }
 
-const replace = (whole: unknown, {text, value}: Pick<OutputMask, 'text' | 'value'>): unknown => {
+type Masking = {text: (text: string) => string; mask: (whole: unknown, withNames: boolean) => unknown; withNames: boolean}
+
+const replace = (whole: unknown, {text, mask, withNames}: Masking): unknown => {
   if (typeof whole === 'string') return text(whole)
   // A long number identifies a person just as its digits in a text do, so it is masked like a text.
   if (typeof whole === 'number') return text(String(whole)) === String(whole) ? whole : text(String(whole))
-  if (Array.isArray(whole)) return whole.map(value)
+  if (Array.isArray(whole)) return whole.map(part => mask(part, withNames))
   if (typeof whole !== 'object' || whole === null) return whole
-  return Object.fromEntries(Object.entries(whole).map(([name, part]) => [text(name), value(part)]))
+  const entries = Object.entries(whole)
+  return Object.fromEntries(entries.map(([name, part]) => [withNames ? text(name) : name, mask(part, withNames || name === 'value')]))
 }

@@ -13,7 +13,7 @@ export const proposeMapping = ({db, parsing}: {db: Pool; parsing: Parsing}) =>
     description:
       'Proposes a field for every column of the file, by names, values and earlier imports. A confidence of 0.8 or more is high. Check a proposal with a lower one.',
     input: z.object({modules: z.array(z.string().max(200)).max(5).describe('The modules to write to. Empty: the modules of the import')}),
-    async run({org, connectorId, modules, judged, out}, asked) {
+    async run({org, connectorId, modules, judged, out, targets}, asked) {
       const named = asked.modules.length > 0 ? asked.modules : modules
       if (judged.length === 0) throw new Refusal('INVALID', 'The question names no file. Ask the user for the columns')
       if (named.length === 0) throw new Refusal('INVALID', 'Name at least one module. get_schema lists the modules')
@@ -28,8 +28,16 @@ export const proposeMapping = ({db, parsing}: {db: Pool; parsing: Parsing}) =>
           confidence: rounded(confidence),
         })),
       )
+      targets.push(
+        ...some.flatMap(({module, field, confidence}, at) =>
+          field !== null && confidence >= sure ? [{kind: 'mapping' as const, column: judged[at]!.name, module, field, confidence}] : [],
+        ),
+      )
       return {proposals: some, more}
     },
   })
+
+/** The lowest confidence of a proposal that a user can apply. */
+const sure = 0.5
 
 const rounded = (value: number) => Math.round(value * 100) / 100

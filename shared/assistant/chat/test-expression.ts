@@ -30,7 +30,7 @@ export const testExpression = (db: Pool) =>
       field: z.string().max(200).nullish(),
     }),
     async run(context, {expression, value, module, field}, signal) {
-      const {out, registry} = context
+      const {out, registry, judged, targets} = context
       const columns = out.columns.map(({name}) => name)
       if (value != null && !columns.includes(value))
         throw new Refusal('INVALID', 'The file has no such column. Use the exact name of a column')
@@ -44,6 +44,9 @@ export const testExpression = (db: Pool) =>
         const {message, line, column} = outcome.issue
         return {compiles: false, issue: {message, line, column}}
       }
+      // In the user's file, an expression with a masked column name reads nothing.
+      const isMasked = out.columns.some(({name}, at) => name !== judged[at]!.name && expression.includes(name))
+      if (!isMasked) targets.push({kind: 'expression', module: module ?? null, field: field ?? null, expression})
       return {compiles: true, results: takeFitting(outcome.tried.map(describe)).some}
     },
   })

@@ -7,7 +7,10 @@ import {listAt} from '../outcome.ts'
 /** The bulk job is stored with this digest of its callback's secret. */
 export const digestSecret = (secret: string): Buffer => createHash('sha256').update(secret).digest()
 
-/** Stores the job id in a callback's body, which has the form of a job's status, as a hint. The run verifies the id before use. A body without an id is ignored. */
+/**
+ * Stores the job id of a callback's body as a hint. The body has the form of a job's status. The run verifies the id before use. Ignores a body
+ * without an id.
+ */
 export const receiveCallback = async (db: Db, secret: string, body: Buffer): Promise<void> => {
   const id = idIn(body.toString())
   if (id !== null) await storeBulkHint(db, {secret: digestSecret(secret), hint: id})

@@ -30,8 +30,8 @@ type ReadColumns = {id: string; label: string; sha256: string; reader: unknown}
 
 /**
  * Extends the lineage for a chain's next run, or creates it for the first run. Throws SNAPSHOT_CHANGED for a flow whose file or reader changed,
- * because the same row numbers would mean other rows. The same applies to a flow whose module changed, because the run would not find the records
- * that the earlier runs wrote, and write every row again.
+ * because the same row numbers would mean other rows. A changed module is refused too. The run would not find the records of earlier runs, so it
+ * would write every row again.
  */
 export const extendLineage = (before: Names | null, {flows, sources}: {flows: WrittenFields[]; sources: ReadColumns[]}): Names => {
   const pinned = new Map(before?.flows.map(flow => [flow.id, flow]))

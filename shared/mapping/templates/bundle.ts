@@ -5,6 +5,7 @@ import {listRemovedFields} from '../../../sql/discovered.ts'
 import {insertTemplate, lockSharedTemplate, updateTemplate} from '../../../sql/templates.ts'
 import type {Author} from '../../configuration/change.ts'
 import {invalid} from '../../configuration/modules.ts'
+import type {Settings} from '../../configuration/settings.ts'
 import {Refusal} from '../../errors.ts'
 import type {PublishedLibrary} from '../../expressions/libraries/library.ts'
 import {newId} from '../../ids.ts'
@@ -18,15 +19,16 @@ import {keepVerify} from './verify.ts'
 import {knownNow} from './write.ts'
 
 type Pusher = Author & {person: string}
-type PushedTemplate = {templates: BundledTemplate[]; libraries: PublishedLibrary[]}
+type PushedTemplate = {templates: BundledTemplate[]; libraries: PublishedLibrary[]; settings: Settings | undefined}
 
 /**
  * Checks a bundle's templates before anything is written. Throws INVALID if a template names an unknown connection or lacks a slot of its data
  * contract. Throws TEMPLATE_INVALID with the issues if a template does not fit the newest discovery of its connection, or the libraries. A module or
  * field that only an earlier discovery contains causes a warning instead. A template whose connection has no discovery is not checked against
- * modules. `libraries`: the libraries that the bundle publishes.
+ * modules. `libraries` and `settings`: those that the bundle sets.
  */
-export const prepareTemplates = async (db: Db, org: string, {templates, libraries}: PushedTemplate): Promise<{warnings: string[]}> => {
+export const prepareTemplates = async (db: Db, org: string, pushed: PushedTemplate): Promise<{warnings: string[]}> => {
+  const {templates} = pushed
   if (templates.length === 0) return {warnings: []}
   const own = new Set((await listConnectors(db, org)).map(({id}) => id))
   const foreign = templates.flatMap(({connectorId}, at) => (connectorId === null || own.has(connectorId) ? [] : [at]))
@@ -39,7 +41,7 @@ export const prepareTemplates = async (db: Db, org: string, {templates, librarie
       })),
     )
   await assertContractsKept(db, org, templates)
-  const grounds = await readGrounds(db, org, {templates, libraries})
+  const grounds = await readGrounds(db, org, pushed)
   const found = templates.flatMap((template, at) => findProblems(template, grounds).map(problem => ({at, template, problem})))
   const once = await Promise.all(found.map(async ({template, problem}) => wasThere(db, template, problem)))
   const stopping = found.filter((_, at) => !once[at])
@@ -69,12 +71,12 @@ const assertContractsKept = async (db: Db, org: string, templates: BundledTempla
 
 type TemplateGrounds = Map<string | null, KnownNow>
 
-const readGrounds = async (db: Db, org: string, {templates, libraries}: PushedTemplate): Promise<TemplateGrounds> => {
+const readGrounds = async (db: Db, org: string, {templates, libraries, settings}: PushedTemplate): Promise<TemplateGrounds> => {
   const pushed = Object.fromEntries(libraries.map(({manifest}) => [manifest.namespace, manifest.functions.map(({name}) => name)]))
   const grounds: TemplateGrounds = new Map()
   for (const connector of new Set(templates.map(({connectorId}) => connectorId))) {
     const now = await findKnownNow(db, {org, connector})
-    grounds.set(connector, {...now, libraries: {...now.libraries, ...pushed}})
+    grounds.set(connector, {...now, settings: settings ?? now.settings, libraries: {...now.libraries, ...pushed}})
   }
   return grounds
 }

@@ -19,6 +19,7 @@ import {type FoundRun, findImportRun} from '../find.ts'
 import {RecordsMoved, readOutcomes} from '../results/outcomes.ts'
 import type {FailedRowsOrigin} from '../results/reason-columns.ts'
 import {frozenOf} from '../rows.ts'
+import {assertNotUndone} from '../undo/undo-status.ts'
 import type {Corrections} from './find-corrections.ts'
 
 type CorrectionDeps = SourceDeps & {hot: Hot}
@@ -98,6 +99,7 @@ const findCorrected = async ({db}: CorrectionDeps, {org, importId, runId, source
   const {run} = foundRun
   if (run.dryRun)
     throw new Refusal('DRY_RUN', 'A dry run writes nothing, so there is nothing to correct. Edit the rows of the import instead')
+  await assertNotUndone(db, run)
   if (run.state !== 'ended') throw new Refusal('IMPORT_RUNNING', 'The run has not ended. Wait for it to end, or cancel it')
   const {snapshot, source: frozen} = frozenOf(foundRun, named)
   const {source} = await findImportSource(db, {org, importId, sourceId: frozen.id})

@@ -50,7 +50,7 @@ const compare = async (deps: FileDeps, {source, corrected, settled, keys, before
   const {columns: evidence} = evidenceOf(source)
   const readings = readingsOf(evidence, Choices.parse(source.choices))
   if (shownAs) assertReadAlike(evidence, shownAs, readings)
-  const {columns, rows} = await openFile(deps, {...source, cleaning: [], readings}, {bad: openBadBytes()})
+  const {fileColumns: columns, rows} = await openFile(deps, {...source, readings}, {bad: openBadBytes()})
   const edits = editsOf(editsIn(cleaning))
   const changed: {before: FileRow; after: FileRow}[] = []
   const takenBack = new Set<string>()
@@ -61,7 +61,8 @@ const compare = async (deps: FileDeps, {source, corrected, settled, keys, before
     const shown = editsOf(before)
     const hasColumn = columns.map(found.hasColumn)
     for await (const chunk of rows) {
-      for (const row of chunk) {
+      for (const cleanedRow of chunk) {
+        const row = {...cleanedRow, cells: cleanedRow.read ?? cleanedRow.cells}
         const sent = found.take(row)
         if (!sent) continue
         const isOver = isSettled(row.rowNumber)
@@ -96,7 +97,7 @@ const assertReadAlike = (columns: SourceEvidence['columns'], before: Readings, n
     )
 }
 
-const assertCorrectable = ({rowNumber, ragged}: FileRow, isSettled: boolean) => {
+const assertCorrectable = ({rowNumber, ragged, struck}: FileRow, isSettled: boolean) => {
   if (isSettled)
     throw unfit(
       rowNumber,
@@ -104,6 +105,7 @@ const assertCorrectable = ({rowNumber, ragged}: FileRow, isSettled: boolean) => 
     )
   if (ragged)
     throw unfit(rowNumber, `Row ${rowNumber} has more or fewer cells than the header, so its cells cannot be corrected one by one`)
+  if (struck !== undefined) throw unfit(rowNumber, `Row ${rowNumber} is excluded by the cleaning of the file. Change the cleaning first`)
 }
 
 /** The returned function says whether a row is settled. Callers must pass ascending row numbers. */

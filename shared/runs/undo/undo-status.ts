@@ -19,9 +19,10 @@ export const assertUndoable = async (db: Db, run: Run): Promise<void> => {
   throw new Refusal(why, SAYS[why], {...(why === 'UNDO_DONE' && {run: undoneBy}), ...(why === 'RUN_RETRIED' && {run: retriedBy})})
 }
 
-/** Refuses to retry a run whose undo has begun, unless that undo was itself undone. */
-export const assertNotUndone = async (db: Db, run: number): Promise<void> => {
-  const {begunBy} = await findUndoState(db, run)
+/** Refuses to retry an undo, or a run whose undo has begun, unless that undo was itself undone. */
+export const assertNotUndone = async (db: Db, {no, id, undoOf}: Pick<Run, 'no' | 'id' | 'undoOf'>): Promise<void> => {
+  if (undoOf !== null) throw new Refusal('RUN_UNDONE', 'An undo cannot be retried. Undo the run again instead', {run: id})
+  const {begunBy} = await findUndoState(db, no)
   if (begunBy !== null) throw new Refusal('RUN_UNDONE', 'This run was undone, so it cannot be retried. Start a new run', {run: begunBy})
 }
 

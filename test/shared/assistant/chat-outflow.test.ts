@@ -6,10 +6,10 @@ const plain = {name: 'Hue', samples: ['teal', 'pink'], pii: false}
 const elsewhere = {name: 'Nick', samples: ['Rumpelstilz'], pii: true}
 const out = await openOutputMask('allow', [people, plain], [elsewhere])
 
-test('whole personal values are redacted everywhere, including names, numbers and keys; other text is unchanged', async t => {
+test('whole personal values are redacted everywhere, including names, numbers and keys of results; other text is unchanged', async t => {
   const clean = {fields: ['Home Street', 'Hue', 'teal'], rows: 12, none: null}
   t.is(out.value(clean), clean)
-  const struck = JSON.stringify(out.value({'ANNA ZWÖLFENDER': [{deep: 'so rumpelstilz.'}], no: 4711471, hue: 'teal', of: 12}))
+  const struck = JSON.stringify(out.value({value: {'ANNA ZWÖLFENDER': [{deep: 'so rumpelstilz.'}]}, no: 4711471, hue: 'teal', of: 12}))
   t.notRegex(struck, /zwölfender|rumpelstilz|4711471/i)
   t.regex(struck, /"hue":"teal","of":12/)
 })
@@ -49,4 +49,14 @@ test('redaction patterns are built once per conversation, not per text', async t
   t.deepEqual(quiet.value([{a: 'rumpelstilz'}, 'b']), [{a: '[…]'}, 'b'])
   t.is(quiet.turnText('Why Rumpelstilz?') + quiet.text('Rumpelstilz'), 'Why […]?[…]')
   t.is(reads, before)
+})
+
+test('property names of a tool stay, although a personal value equals one, and columns of one masked name get different names', async t => {
+  const cells = ['Anna Schmidt', 'Emil Fischer'].map(name => ({name, samples: ['results', 'problem'], pii: true}))
+  const quiet = await openOutputMask('masked', [...cells, {name: 'a@rows.example', samples: ['b@rows.example'], pii: false}])
+  t.deepEqual(quiet.value({results: [{row: 1, problem: 'results', value: {problem: 1}}]}), {
+    results: [{row: 1, problem: '[…]', value: {'[…]': 1}}],
+  })
+  const names = quiet.columns.map(({name}) => name)
+  t.deepEqual(names, ['Aa Aa', 'Aa Aa (2)', 'a@a.a'])
 })

@@ -18,7 +18,7 @@ export type BulkBatches = {
   takeFull(): BulkRows | null
   /**
    * Removes and returns the rows to write while nothing else is in progress: at most one file of the largest group. If a job is not worth it, returns
-   * for record calls this group and all groups of its kind that are far from worth a job. Null: no row waits.
+   * for record calls this group and the groups of its kind with less than a quarter of `leastRows`. Null: no row waits.
    */
   takeIdle(): BulkRows | null
   /** Removes and returns, for record calls, the group of this row if a job is not worth it. Null: no such group. */
@@ -48,6 +48,8 @@ export const openBulkBatches = (route: BulkRoute, flow: CompiledFlow): BulkBatch
     for (const name of names) groups.delete(name)
     return {kind, ops, isForRecords: true}
   }
+  const deservesJob = (isOff: boolean, kind: BulkKind, rows: number) =>
+    !isOff && (rows >= route.leastRows || (route.isForced && !small.has(kind)))
   return {
     route,
     isBusy: false,
@@ -56,8 +58,7 @@ export const openBulkBatches = (route: BulkRoute, flow: CompiledFlow): BulkBatch
       return !this.isOff && kind !== 'delete' && fits(route, flow, kind, op)
     },
     add(kind, op) {
-      // Flows that keep edits still queue rows after `switchOff`, so that `prepareBulk` looks up their edits. Then record calls write the
-      // rows.
+      // After `switchOff`, flows that keep edits still queue rows, because `prepareBulk` looks up their edits before record calls.
       if (kind === 'delete' || (this.isOff && !flow.edits) || !fits(route, flow, kind, op)) return false
       const name = nameGroup(kind, op.row)
       const group = groups.get(name) ?? {kind, ops: []}
@@ -73,20 +74,20 @@ export const openBulkBatches = (route: BulkRoute, flow: CompiledFlow): BulkBatch
       const [largest] = [...groups].sort(([, one], [, other]) => other.ops.length - one.ops.length)
       if (!largest) return null
       const [first, {kind, ops}] = largest
-      if (!this.isOff && (ops.length >= route.leastRows || (route.isForced && !small.has(kind)))) return take(...largest)
+      if (deservesJob(this.isOff, kind, ops.length)) return take(...largest)
       // Larger groups may still grow until a job is worth it.
-      const tiny = [...groups].filter(([name, one]) => name !== first && one.kind === kind && one.ops.length < route.leastRows / 4)
+      const most = this.isOff ? Number.POSITIVE_INFINITY : route.leastRows / 4
+      const tiny = [...groups].filter(([name, one]) => name !== first && one.kind === kind && one.ops.length < most)
       return forRecords(kind, [first, ...tiny.map(([name]) => name)])
     },
     takeLate(number) {
-      const late = [...groups].find(([, {ops}]) => ops.length < route.leastRows && ops.some(({row}) => row.number === number))
-      return late ? forRecords(late[1].kind, [late[0]]) : null
+      const [name, late] = [...groups].find(([, {ops}]) => ops.some(({row}) => row.number === number)) ?? []
+      return late && !deservesJob(this.isOff, late.kind, late.ops.length) ? forRecords(late.kind, [name!]) : null
     },
     isWorthIt({kind, ops}) {
-      if (this.isOff || ops.length >= route.leastRows) return !this.isOff
-      const isFirst = route.isForced && !small.has(kind)
-      small.add(kind)
-      return isFirst
+      const isWorthIt = deservesJob(this.isOff, kind, ops.length)
+      if (!this.isOff && ops.length < route.leastRows) small.add(kind)
+      return isWorthIt
     },
     async switchOff(why) {
       this.isOff = true

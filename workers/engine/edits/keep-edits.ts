@@ -127,7 +127,9 @@ const compareUpdate = (edits: EditRules, op: Update, record: CrmRecord, written:
  */
 const isHeld = (written: WrittenValues | undefined, field: FlowField, {theirs, value}: {theirs: string; value: unknown}) => {
   const held = written?.held(field.apiName, theirs)
-  return held === false ? written!.held(field.apiName, readFormOf({...field, decimalPlaces: null}, value)!) : held
+  return held === false && field.decimalPlaces !== null
+    ? written!.held(field.apiName, readFormOf({...field, decimalPlaces: null}, value)!)
+    : held
 }
 
 /** Notes in `logged` the kept edits that an earlier owner of the run logged, so that they are not logged twice. */

@@ -45,8 +45,8 @@ export const releaseRecords = async (ctx: Context, rows: UndoRow[], unanswered: 
 }
 
 /**
- * Reads the records with the rows of their subform field. The map has no entry for an absent record. An entry without the field means that the rows
- * cannot be read: the CRM refuses the record, does not show the field, or the newest discovery lacks the subform of an external run.
+ * Reads the records with the rows of their subform field. The map has no entry for an absent record. If the rows cannot be read, the entry lacks
+ * the field. Reasons: the CRM refuses the record or does not show the field, or the newest discovery lacks the subform of an external run.
  */
 export const readRowRecords = async (ctx: Context, rows: UndoRow[], fields: readonly ComparedField[]): Promise<Map<string, CrmRecord>> => {
   const [{undone}] = rows as [UndoRow]

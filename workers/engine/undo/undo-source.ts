@@ -239,7 +239,7 @@ const dropReplaced = (traces: Trace[]): Trace[] => {
 
 /**
  * Orders images from the earliest values. An attempt number is given again only if its first item was not sent, or if two requests read it
- * together. So the values of the later image are those of before both, with what a person changed meanwhile.
+ * together. Both images were then read before either send. The later one also has what a person changed in between.
  */
 const byAttempt = (images: BeforeImage[]): BeforeImage[] =>
   [...Map.groupBy(images, ({module, key, phase, attempt}) => `${module} ${key} ${phase} ${attempt}`).values()].flatMap(same =>
