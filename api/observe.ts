@@ -77,7 +77,9 @@ const describeTo = (mark: TraceAttribute, {state, method, status}: Context) => {
   if (status >= 500) mark.fail(code ?? String(status))
 }
 
-/** Reads the rest of a refused upload for 10 seconds, so that the client can read the refusal, then disconnects. */
+/**
+ * Disconnects 10 seconds after a response if the request is still incomplete. Until then the client can finish sending and read the response.
+ */
 const cutOff = (request: IncomingMessage) => {
   if (request.complete) return
   const timer = setTimeout(() => request.complete || request.destroy(), lingerMs).unref()

@@ -13,7 +13,7 @@ export type Job = {
 type Following = {client: Client; path: string; mostMs: number; signal?: AbortSignal; tell?(job: Job): unknown}
 
 const everyMs = 1000
-/** The longest time since the first error after the last response, in ms. A restarted server responds within it. */
+/** After the last response, errors are retried for this time, in ms. A restarted server responds earlier. */
 const mostSilentMs = 2 * 60_000
 
 /**

@@ -11,7 +11,7 @@ type Following = {
   pause?: Pause
   /** Called before each request, for example to renew a session. */
   prepare?(): Promise<void>
-  /** The time since the first error after the last response, in ms, after which an error is thrown. */
+  /** After the last response, errors are retried for this time, in ms. It begins with the first error. */
   patienceMs?: number
 }
 

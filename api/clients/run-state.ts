@@ -16,7 +16,7 @@ type StatedRun = {
   keptRows?: number
   /** The run that this run undoes. Absent in earlier versions of Lading. */
   undoOf?: string | null
-  /** Rows whose record was written, including records that only a later pass filled. Absent in some answers. */
+  /** Rows counted against the plan so far. Includes skipped rows whose fields a later pass wrote. Absent in some answers. */
   rowsWritten?: number
   /** Whether the run deletes records, and writes nothing else. Absent in earlier versions of Lading. */
   deletes?: boolean

@@ -28,7 +28,10 @@ const RedirectUris = z.array(z.string().refine(isRedirectUri, 'Use https, http o
 /** Client metadata (RFC 7591). Fields that we do not use are dropped; the response lists the values that apply. */
 const Registration = z.object({client_name: Name.optional(), redirect_uris: RedirectUris})
 
-/** Registers a public client, whatever kind it requests. A client without a grant is deleted after a day, or earlier beyond `mostUnused`. */
+/**
+ * Registers a public client, whatever kind it requests. A client without a grant is deleted after a day. If `mostUnused` such clients exist, a new
+ * client replaces the oldest one without a sign-in in progress.
+ */
 export const registerClient = async (db: Db, metadata: unknown) => {
   const {data, error} = Registration.safeParse(metadata)
   if (error) {

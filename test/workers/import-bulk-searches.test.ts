@@ -23,7 +23,7 @@ test.afterEach.always(() => {
   here.crm.setSwitches({bulkHold: false, bulkSeconds: 0})
 })
 
-/** A full file goes at once. A record call writes the last row, because it has no number, and loses its answer. */
+/** Returns a file that fills one bulk job, and one row without a number, which a record call writes. */
 const csvOf = (prefix: string) => `${accountRows(10_000, prefix)}Loose ${prefix},,Town\n`
 const lose = (action: 'dropAfter' | 'dropBefore') =>
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1, action})

@@ -130,15 +130,15 @@ export const isRenamed = (path: string, {here, there}: {here: Files; there: File
   return [...here.keys()].some(other => isTemplate(other) && jsonIn(here, other)?.name === name)
 }
 
-/** Whether the file belongs to a library of which another file is here. A library is pushed and deleted with all its files. */
+/** Whether the directory has a file of the library to which `path` belongs. A library is pushed and deleted with all its files. */
 export const isOfKeptLibrary = (path: string, here: Files): boolean => {
   const [folder, namespace] = path.split('/')
   return folder === 'libraries' && [...here.keys()].some(other => other.startsWith(`libraries/${namespace}/`))
 }
 
 /**
- * Adds `verify: off` and an empty contract to templates whose file no longer has `verify` or `contract`, because the server keeps what a
- * request leaves out.
+ * Adds `verify: off` to templates whose file no longer has `verify`, and an empty contract to those whose file no longer has `contract`. Without
+ * them, the server would keep the earlier values.
  */
 export const stateRemoved = (bundle: Json, {templates}: Configuration): Json => {
   if (!bundle.templates) return bundle

@@ -56,7 +56,7 @@ export const failureOf = (error: unknown): Failure => {
   })
 }
 
-/** Returns a handler that throws an API error with this code with another exit code or advice, and any other error unchanged. */
+/** Returns a handler that throws an API error of this code as a failure with another exit code or advice. Other errors are thrown unchanged. */
 export const restate =
   (code: string, change: (failure: Failure) => {exit?: number; next?: string}) =>
   (error: unknown): never => {

@@ -7,13 +7,13 @@ import type {LocalFile} from './inputs.ts'
 import {writePrivately} from './profiles.ts'
 import type {Settings} from './settings.ts'
 
-/** Options that apply when the run starts. They do not identify a command, so that a repeated command can change them until then. */
+/** Options that apply when the run starts. They do not identify a command, so a repeated command can change them until the run starts. */
 export const runOptions = ['route', 'verify', 'write'] as const
 export type RunOptions = {[name in (typeof runOptions)[number]]?: string | undefined}
 
 /**
  * The stored state of an interrupted import. `files` contains the id of the upload or source of each file, in the order of the command line. Null:
- * the upload of the file has not begun. `options`: those of the last command; earlier releases stored none.
+ * the upload of the file has not begun. `options`: the options of the last command. Earlier releases stored none.
  */
 export type KeptImport = {import: string; files: ({upload: string} | {source: string} | null)[]; options?: RunOptions}
 

@@ -91,7 +91,7 @@ const findInterrupted = async (cli: Cli, session: Session, {how, files, input}: 
   return {kept, before: earlier}
 }
 
-/** Throws if the run that an earlier command started has other options, because they apply only when a run starts. */
+/** Throws if an earlier command started the run with other options, because options apply only when a run starts. */
 const assertSameOptions = ({kept: {import: id, options}, run}: {kept: KeptImport; run: Json}, input: RunOptions) => {
   const other = runOptions.filter(name => options && options[name] !== input[name])
   if (other.length > 0)

@@ -54,8 +54,8 @@ Examples:
 }
 
 const unwritten = ['refused', 'failed', 'unanswered', 'skipped', 'would_ask']
-/** Codes of skipped rows whose record needed no write, or kept what people changed. */
-const settled = ['UNCHANGED', 'KEPT_EDIT']
+/** Codes of rows that need no write: the record already has the values, or keeps values that people changed. */
+const needless = ['UNCHANGED', 'KEPT_EDIT']
 const pageRows = 1000
 const lookAgainMs = 1000
 
@@ -65,7 +65,7 @@ const logs = async (cli: Cli, given: string, {follow, failed}: Logs) => {
   const signal = follow ? cli.interrupt() : undefined
   try {
     for await (const entry of readEntries(session, run, {follow: Boolean(follow), ...(signal && {signal})}))
-      if (!failed || (unwritten.includes(entry.outcome) && !settled.includes(entry.code))) await say(cli, entry)
+      if (!failed || (unwritten.includes(entry.outcome) && !needless.includes(entry.code))) await say(cli, entry)
   } catch (error) {
     if (!signal?.aborted) throw error
     throw interrupted(signal.reason, `Stopped following ${run.id}`, `Continue with: lading logs ${run.id} --follow`)
@@ -133,7 +133,7 @@ const sayRows = async (cli: Cli, session: Session, run: Json, {failed, source}: 
       if (!failed || isInFailedFile(row)) await say(cli, {source: id, ...row})
 }
 
-/** Whether failed.csv has this row with a failed write: its cells fit the header, and its record cannot exist. */
+/** Whether failed.csv includes a row whose write failed. It leaves out rows that do not fit the header, and rows whose record may exist. */
 export const isInFailedFile = ({entries}: Json): boolean =>
   !entries.some(
     ({phase, outcome, code, message, mayExistTwice}: Json) =>

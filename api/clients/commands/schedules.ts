@@ -159,16 +159,16 @@ const fire = async (cli: Cli, given: string, {again = false, wait}: {again?: boo
 }
 
 const lookAgainMs = 1000
-/** Longer than the two further tries of a fetch that fails, half a minute and two minutes later. */
+/** The longest wait for a firing. A failed fetch is tried again after half a minute and after two minutes. */
 const mostWaitMs = 10 * 60_000
 
-/** Reads a firing from the list, which is newest first, because no route reads one firing. */
+/** Finds a firing in the list of firings, newest first, because no route reads one firing. */
 const readFiring = async ({client}: Session, {at, firing}: {at: string; firing: Json}, signal: AbortSignal): Promise<Json> => {
   for await (const one of readPages(client, `${at}/firings`, 'firings', {limit: 20}, {signal})) if (one.id === firing.id) return one
   return firing
 }
 
-/** Waits until a firing has started a run or ended, also while it waits for another try. Throws after ten minutes. */
+/** Waits until a firing has started a run or ended. A firing whose fetch is tried again has not ended. Throws after ten minutes. */
 const waitForFiring = async (cli: Cli, session: Session, {at, firing, schedule}: Record<'firing' | 'schedule', Json> & {at: string}) => {
   const signal = cli.interrupt()
   const next = `See its outcome: lading schedules firings ${schedule.id}`

@@ -5,7 +5,7 @@ import {badFile} from '../failure.ts'
 
 /** Expected numbers of rows: by outcome over all modules, or by module and outcome. */
 export type ExpectedCounts = Record<string, number | Record<string, number>>
-/** The expected outcome of a row: its name, or `outcome` with other keys of the row's entry, or an object with one of these for each module. */
+/** The expected outcome of a row: a name, or an object with `outcome` and other keys of the row's entry. For several modules: such a value by module. */
 export type ExpectedRow = string | Record<string, unknown>
 export type CaseRecords = Record<string, Json[]>
 
@@ -64,7 +64,7 @@ const readCase = (path: string, given: unknown, number: number): ImportCase => {
   return {name: String(name), template, files: readFiles(path, given.files, wrong), crm: crm.records ?? {}, answers, expect}
 }
 
-/** Throws if an expectation cannot be compared, because it would then always fail or always pass. */
+/** Throws if an expectation would always fail or always pass, whatever the run does. */
 const assertExpected = ({counts = {}, rows = {}, records = {}}: Record<string, Json>, wrong: (message: string) => Error) => {
   if (!areCounts(counts) && !isEvery(counts, areCounts))
     throw wrong(`expect.counts has a number for each outcome, or for each outcome of each module (${countedOutcomes.join(', ')})`)

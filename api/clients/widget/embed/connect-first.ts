@@ -17,7 +17,7 @@ const lookEveryMs = 2_000
 /** Whether imports can be created: the connection works, and its modules and fields are discovered. */
 export const isConnected = ({connection}: EmbedSession): boolean => connection?.state === 'connected' && connection.isDiscovered
 
-/** Reads the session again, because its connection or rows may have changed. Keeps the known session if that fails. */
+/** Reads the session again, because its connection or rows may have changed. If the request fails, the present session stays. */
 export const readSession = (signal: AbortSignal): Promise<void> =>
   client
     .get<EmbedSession>('/auth/embed', {}, signal)

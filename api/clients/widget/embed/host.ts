@@ -13,8 +13,8 @@
   class LadingImport extends HTMLElement {
     static observedAttributes = ['server', 'template']
     /**
-     * Returns an embed token, which the page gets from its own server. Each session of the frame calls this function. A page may set it before this
-     * script defines the element.
+     * Returns an embed token, which the page gets from its own server. The frame calls this function for each session. A page may set it before
+     * this script defines the element.
      */
     token: Token | null = (this as {token?: Token | null}).token ?? null
     #frame: HTMLIFrameElement | null = null
@@ -23,7 +23,7 @@
       super()
       const early = Object.getOwnPropertyDescriptor(this, 'server')
       if (!early) return
-      // A property that was set before this script ran hides the accessor.
+      // If the page set the property before this script ran, that value hides the accessor.
       Reflect.deleteProperty(this, 'server')
       this.server = early.value
     }

@@ -17,7 +17,7 @@ import {readSession} from './connect-first.ts'
 
 export const EmbedStart = () => {
   const {template, rowsLeft} = embed.value!
-  // An import of this page, or of another one, may have used rows since.
+  // An import may have used rows since, on this page or another one.
   useEffect(() => {
     const gone = new AbortController()
     void readSession(gone.signal)

@@ -45,7 +45,7 @@ export const NewImport = () => {
   `
 }
 
-/** Returns the newest 200 templates, and the wanted one if it is older. Leaves out a wanted template that does not exist. */
+/** Returns the newest 200 templates. Adds the wanted template if it is older and exists. */
 const readTemplates = async (wanted: string, signal: AbortSignal): Promise<TemplateOutline[]> => {
   const {templates} = await client.get<{templates: TemplateOutline[]}>(inOrg('/templates'), {limit: 200}, signal)
   if (!wanted || templates.some(({id}) => id === wanted)) return templates

@@ -68,7 +68,7 @@ const Unfinished = ({importId, onTaken, mine}: Props & {mine: QueuedFile[]}) => 
     async signal => (await client.get(inOrg(`/imports/${importId}/uploads`), {}, signal)).uploads,
     [importId],
   )
-  // An upload that left the queue of this tab was finished or cancelled, though `data` may still list it.
+  // If an upload left the queue of this tab, it was finished or cancelled. `data` may still list it.
   const known = useRef(new Set<string>()).current
   for (const {upload} of mine) if (upload) known.add(upload.id)
   const goOn = (upload: Upload) => (files: FileList | null) => {

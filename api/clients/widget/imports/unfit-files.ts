@@ -6,17 +6,17 @@ export type TakenFile = {source: {id: string; name: string}; filled?: {slot: str
 
 type UnfitFile = {id: string; name: string; issues: Issue[]}
 
-/** The newest file of each slot, by import and slot. Null: the file fits. Kept here because an upload may end on another page. */
+/** The newest file of each slot, by import and slot. Null: the file fits. A module variable, because an upload may end on another page. */
 const unfitFiles = signal<Record<string, UnfitFile | null>>({})
 
-/** Keeps what does not fit of a file that the server has read. The match page of the import shows it. */
+/** Stores the reasons why a file that the server has read does not fit its slot. The match page of the import shows them. */
 export const keepUnfit = (importId: string, {source, filled}: TakenFile): void => {
   if (!filled) return
   const unfit = filled.issues.length > 0 ? {id: source.id, name: source.name, issues: filled.issues} : null
   unfitFiles.value = {...unfitFiles.value, [`${importId} ${filled.slot}`]: unfit}
 }
 
-/** Lists the newest files that do not fit their slots. Leaves out files that were removed, or fill a slot now. */
+/** Lists the newest files that do not fit their slots. Leaves out files that were removed, and files that now fill a slot. */
 export const listUnfit = ({id, slots, sources}: Pick<Imported, 'id' | 'slots' | 'sources'>): UnfitFile[] =>
   slots
     .map(({slot}) => unfitFiles.value[`${id} ${slot}`])

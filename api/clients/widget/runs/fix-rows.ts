@@ -20,7 +20,7 @@ import type {Source} from './use-tally.ts'
 
 /**
  * `source`: undefined if the run read one file.
- * `isReady`: whether `source` is known, because corrections without a source go to the first file.
+ * `isReady`: whether `source` is known. Corrections without a source would apply to the first file.
  */
 type FixProps = {importId: string; run: Run; source: Source | undefined; isReady: boolean; known: LoadedImport}
 type Corrected = {rows: number; cells: number; kept: number; matchedBy: 'row' | 'order' | 'key'}

@@ -24,8 +24,8 @@ export const sampleOf = (run: Pick<Run, 'counts' | 'progress'>, at: number): Sam
 }
 
 /**
- * Returns the first point of the chart: zero rows at the start of the run. Empty if the start is not known, or not in the past by the browser's
- * clock. This clock may differ from the server's.
+ * Returns the first point of the chart: zero rows at the start of the run. Empty if the start is unknown, or lies in the future by the browser's
+ * clock, which may be behind the server's.
  */
 export const firstSample = ({startedAt, progress}: Pick<Run, 'startedAt' | 'progress'>, now: number): Sample[] =>
   startedAt === null || Date.parse(startedAt) >= now

@@ -129,7 +129,7 @@ const PreviewState = ({id, known: loadedImport, preview}: PartProps) => {
   `
 }
 
-/** Offers a dry run over all rows, and says why the last one is not enough. */
+/** Offers a dry run over all rows. Says whether the last one is missing, out of date or incomplete. */
 const PreviewOffer = ({known: loadedImport, preview: {ended, dryRun, isLarge}}: Omit<PartProps, 'id'>) => {
   const start = html`<${Button} onClick=${() => dryRun.run()}>${t.previewAllRows}<//>`
   if (ended && isCurrentPreview(loadedImport, ended)) return html`<${WhyNotice} run=${ended} actions=${start} />`

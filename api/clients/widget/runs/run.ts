@@ -81,14 +81,16 @@ export const isUnderWay = ({state}: Pick<Run, 'state'>): boolean => state !== 'e
 /** Returns the undos of the run. Leaves out dry runs and undos that were themselves undone. */
 const undosOf = (runs: readonly Run[], {id}: Run): Run[] => runs.filter(run => run.undoOf === id && !run.dryRun && !isUndone(runs, run))
 
-/** Whether an undo of the run ended without a stop. `runs`: the runs of the import. */
+/** Whether an undo of the run ended without a stop. `runs`: all runs of the import. */
 export const isUndone = (runs: readonly Run[], run: Run): boolean => undosOf(runs, run).some(({endedAt, stop}) => endedAt !== null && !stop)
 
-/** Whether an undo of the run has begun, so that the API refuses to retry the run. */
+/** Whether an undo of the run is queued, is in progress or has ended after its start. The API then refuses a retry. */
 export const hasBegunUndo = (runs: readonly Run[], run: Run): boolean =>
   undosOf(runs, run).some(({startedAt, endedAt}) => startedAt !== null || endedAt === null)
 
-/** Whether an ended dry run lacks rows that a run may write. A dry run that reached the plan's rows per run lacks none. */
+/**
+ * Whether an ended dry run stopped before it had all rows that a run may write. A dry run that stopped at the plan's rows per run has all of them.
+ */
 export const isPartial = ({stop}: Pick<Run, 'stop'>): boolean => stop !== null && stop.stopped !== 'LIMIT_ROWS_PER_RUN'
 
 export const sayState = (run: Run) => describeRunState(run, count, t.states)

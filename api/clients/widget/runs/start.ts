@@ -33,7 +33,7 @@ export const rowsIn = ({rows, struck}: {rows: number; struck: number}, {from = 1
 
 type Room = {limits: {rowsPerRun: number}; usage: {rows: {remaining: number}}; overageEnabled: boolean}
 
-/** Compares the rows of an import with the plan. `isCut`: a run cannot write all rows. `isBilled`: a run writes rows beyond the plan. */
+/** Compares the rows of an import with the plan. `isCut`: a run cannot write all rows. `isBilled`: a run would write rows beyond the plan. */
 export const excessOf = ({limits: {rowsPerRun}, usage, overageEnabled}: Room, rows: number): {isCut: boolean; isBilled: boolean} => {
   const {remaining} = usage.rows
   return {

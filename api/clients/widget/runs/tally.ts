@@ -45,7 +45,7 @@ export const sumCounts = (counts: Counts, module?: string): Record<OutcomeKey, n
   return sum
 }
 
-/** Returns how many rows the runs wrote. Leaves out dry runs, undos, and runs that an undo of the list undid. */
+/** Returns how many rows the runs wrote. Leaves out dry runs, undos, and runs that another run of the list undid. */
 export const writtenBy = (runs: readonly Run[]): number =>
   runs
     .filter(run => !run.dryRun && !run.undoOf && !isUndone(runs, run))

@@ -18,7 +18,7 @@ export type Preview = {
   ended: Run | null
   active: Run | null
   isBusy: boolean
-  /** Whether a new dry run would show more: `ended` is missing, out of date or partial. */
+  /** Whether `ended` is missing, out of date or partial, so that a new dry run would show more. */
   isStale: boolean
   isLarge: boolean
 }
@@ -52,7 +52,7 @@ export const usePreview = (loadedImport: LoadedImport): Preview => {
   useEffect(() => {
     if (!mayBegin) return
     const wantsCheck = isCheckStale && !check.isBusy && begun.current.check !== version
-    // A stopped dry run is repeated only on request, because its cause may remain.
+    // A stopped dry run is repeated only on request, because the cause of the stop may remain.
     const wantsDryRun = isOutdated && !isLarge && !active && !dryRun.isBusy && begun.current.dryRun !== version
     if (!wantsCheck && !wantsDryRun) return
     const isFirst = begun.current.check === '' && begun.current.dryRun === ''

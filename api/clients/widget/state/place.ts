@@ -20,12 +20,12 @@ const readPart = (part: string) => {
 export const place = signal<PageAddress>(readPlace())
 
 let mayMove = () => true
-/** Sets the question that is asked before Back, Forward or a typed address leaves the page. `go` does not ask. */
+/** Sets the function that confirms leaving the page by Back, Forward or a typed address. `go` does not call it. */
 export const askBeforeHistory = (ask: () => boolean): void => {
   mayMove = ask
 }
 
-// The browser has already moved. If the person stays, the former address is added again.
+// The browser has already changed the address. If the person stays, a new history entry restores the former address.
 addEventListener('hashchange', ({oldURL}) => {
   if (mayMove()) place.value = readPlace()
   else history.pushState(null, '', oldURL)
@@ -40,7 +40,7 @@ export const to = (...parts: (string | Record<string, string | undefined>)[]): s
   return `#/${path.join('/')}${given.length ? `?${new URLSearchParams(given)}` : ''}`
 }
 
-/** Navigates to an address, and asks nothing. With `replace`, or to the present address, no history entry is added. */
+/** Navigates to an address without a confirmation. Adds no history entry with `replace`, or if it is the present address. */
 export const go = (address: string, {replace = false} = {}): void => {
   if (replace || address === location.hash) history.replaceState(null, '', address)
   else history.pushState(null, '', address)

@@ -33,7 +33,7 @@ export const useDraft = <T extends object>(saved: T): Draft<T> => {
 
 /**
  * Asks for confirmation before a link inside the widget leaves the form. Such a link fires no `beforeunload`, because the document stays loaded.
- * A link that opens or saves elsewhere leaves the form open, so the browser follows it.
+ * A link to another tab or a download keeps the form open, so it needs no confirmation.
  */
 const askBeforeLink = (event: MouseEvent) => {
   const link = event.target instanceof Element && event.target.closest<HTMLAnchorElement>('a[href^="#/"]')
