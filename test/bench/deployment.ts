@@ -21,7 +21,7 @@ export type EndedRun = {id: string; no: number; seconds: number; startedAt: numb
 /** A file to import. It is CSV unless `type` is another media type. */
 export type FileOf = {csv: Buffer; flow: FlowOf; type?: string}
 
-/** The service as the image and the Procfile start it, with only the processes that imports need. `crm` is the command that starts its CRM. */
+/** Starts the service as the image and the Procfile do, with only the processes that imports need. `crm`: the command that starts its CRM. */
 export type Deployment = {
   crmUrl: string
   /** One connected org for each of `people`. */

@@ -7,8 +7,8 @@ import {root} from '../stack/stack.ts'
 const folders = ['api', 'shared', 'sql', 'workers', 'test']
 
 /**
- * Copies the service into a folder, with the types removed as the Dockerfile does, because a process with types takes about 15 MiB more.
- * Returns the variables with which the image starts each process.
+ * Copies the service into a folder and removes the types, as the Dockerfile does. A process with types takes about 15 MiB more. Returns the
+ * environment variables with which the image starts each process.
  */
 export const copyAsInImage = async (directory: string): Promise<Record<string, string>> => {
   await Promise.all([...folders, 'deploy'].map(part => cp(join(root, part), join(directory, part), {recursive: true})))

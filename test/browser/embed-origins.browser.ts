@@ -54,7 +54,7 @@ test('a web tab works: the page around the embedding page must be listed too', a
   await start.waitFor()
 })
 
-/** Replaces `fetch` of the embedding page. Before the page requests a token, another frame posts a forged token to the import. */
+/** Replaces `fetch` of the embedding page, so that another frame posts a forged token to the import before the page requests a token. */
 const forgeSession = () => {
   const page = globalThis as any
   // The frame of the import stays unchanged.

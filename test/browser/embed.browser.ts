@@ -54,7 +54,7 @@ test('a page of another origin embeds an import, from the file to its results', 
   await assertAccessible(page, 'the page that embeds the import')
 })
 
-test('a file that cannot be read as the template defines says why, and another file takes its place', async () => {
+test('a file that cannot be read as the template defines is refused with the reason, and another file can replace it', async () => {
   const call = opened.world.as(await opened.world.signIn('ana@example.org'))
   const {secret} = (await call('POST', `/orgs/${embedding.org}/tokens`, {name: 'host of names'})).body
   const names = {step: 'split', column: 'Person', separator: ', ', into: ['Last Name', 'First Name']}

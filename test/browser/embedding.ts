@@ -24,7 +24,10 @@ export const flow = {
   ],
 }
 
-/** `hosts`: pages on other origins that embed the template; the org lists the origin of the first. `list` sets the origins that may embed imports. */
+/**
+ * `hosts`: pages on other origins that embed the template. The org lists only the origin of the first page. `list`: sets the origins that may embed
+ * imports.
+ */
 type Embedding = {
   opened: ReturnType<typeof stage>
   hosts: Host[]
@@ -35,7 +38,10 @@ type Embedding = {
   openHost(page: Page, at: number): Promise<FrameLocator>
 }
 
-/** Opens a stage with an org, a template for Leads, and two servers of the example that embed it. The other properties are set before the first test. */
+/**
+ * Opens a stage with an org, a template for Leads, and two servers of the example that embed the template. All properties but `opened` are set before
+ * the first test.
+ */
 export const stageEmbedding = (name: string): Embedding => {
   const embedding = {hosts: [] as Host[], org: '', template: ''} as Embedding
   embedding.opened = stage(name, async world => {

@@ -39,8 +39,8 @@ export const keysOf = (page: Page) => {
       assert.equal(await wanted.evaluate(select => (select as any).selectedOptions[0].label.slice(0, 200)), option)
     },
     /**
-     * Asserts that an element has the focus after an action. Otherwise, the next Tab would start at the top of the page. If the action removed the
-     * focused element, the page moves the focus to the heading after a short wait.
+     * Asserts that an element has the focus after an action. Without a focus, the next Tab would start at the top of the page. If the action removed
+     * the focused element, the page moves the focus to the heading after a short wait.
      */
     assertSomewhere: async (after: string) => {
       const {name, isNowhere} = await until(

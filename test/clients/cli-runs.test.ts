@@ -128,7 +128,7 @@ test('an undo is previewed, deletes what the run created, and keeps what a colle
   for (const named of [run, imported]) t.regex((await home.run(['undo', named])).err, /UNDO_DONE/, 'a repeated undo is no redo')
 })
 
-test('a run that was retried is undone after its retry, which the refusal names', async t => {
+test('the undo of a retried run is refused, and the refusal names the retry to undo first', async t => {
   const ran = await home.run(['import', home.put('again.csv', accountRows(1, 'W-')), '-t', 'Companies', '--watch'])
   const [run] = /run_\w+/.exec(ran.out)!
   const retried = await home.run(['retry', run, '--watch'])

@@ -207,7 +207,7 @@ test('typed row numbers become a row range, or an error', t => {
   t.is(rowsIn({rows: 100, struck: 0}, {from: 101}), 0)
 })
 
-test('rows beyond the plan are called billed only if a run would write them', t => {
+test('rows beyond the plan are shown as billed only if a run would write them', t => {
   const room = (overageEnabled: boolean) => ({limits: {rowsPerRun: 100}, usage: {rows: {remaining: 10}}, overageEnabled})
   t.deepEqual(excessOf(room(true), 10), {isCut: false, isBilled: false})
   t.deepEqual(excessOf(room(true), 50), {isCut: false, isBilled: true})

@@ -17,7 +17,7 @@ type Fault = {
 }
 
 type Options = {
-  /** The collections by path, each with its id field and its unique fields. `convert`: returns the form in which values are stored. */
+  /** The collections by path, each with its id field and its unique fields. `convert`: converts values to the form in which they are stored. */
   collections: Record<string, {idField: string; unique?: string[]; convert?: (given: StoredRecords) => StoredRecords}>
   /** The header that every request must have. */
   auth?: {header: string; value: string}

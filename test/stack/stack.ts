@@ -17,7 +17,7 @@ export type Stack = {
   /** The URL of the payment stand-in; null if none runs. */
   paymentUrl: string | null
   databaseUrl: string
-  /** Whether the API is in maintenance. Then it refuses sign-ins. */
+  /** Whether the API is in maintenance mode, in which it refuses sign-ins. */
   isInMaintenance: boolean
   processes: Map<string, Supervised>
   /** Resolves when the stack's own Postgres has ended; never if `DATABASE_URL` names another. */

@@ -21,12 +21,12 @@ export const fireStopped = async (house: TestDeployment, org: Org, {host, path, 
   return firing
 }
 
-/** What a firing of `fireStopped` shows. */
+/** The expected firing after `fireStopped`. */
 export const refusedFiring = {outcome: 'stopped', reason: {code: 'CRM_REFUSED'}, counts: {rowsWritten: 0}}
 
 const rome = {sources: [{slot: 'companies', columns: [{name: 'city', values: ['Rome']}]}]}
 
-/** Creates a schedule with a data contract that holds its first file. */
+/** Creates a schedule with a data contract, and fires it. The contract holds the first file. */
 export const makeHeldFile = async (org: Org, host: FileHost, {prefix, rows = 1}: {prefix: string; rows?: number}) => {
   const made = await makeSchedule(org, host)
   await ok(org.call('PUT', `${made.template}/contract`, rome), 200)

@@ -63,7 +63,7 @@ export const serveReact = async (server: Server, {lading, template}: {lading: st
     '/LadingImport.js': ['text/javascript', await readFile(new URL('examples/embed/LadingImport.js', root), 'utf8')],
   })
 
-/** Makes a server also serve these files, by path. */
+/** Makes a server also serve `files`, which are named by path. */
 export const serveFiles = (server: Server, files: Record<string, [type: string, text: string]>): void => {
   const others = server.listeners('request') as ((...given: unknown[]) => void)[]
   server.removeAllListeners('request')

@@ -184,6 +184,6 @@ test('after the decimal places of a field are reduced, a value that was written 
     records().map(({Size}) => Size),
     [7.13, 5.27],
   )
-  // The CRM stores the rounded value, which the mark of the sent value recognises.
+  // The CRM stores the rounded value. The mark of the sent value matches it too.
   t.like((await write('8', '8')).run, {keptEdits: 1, counts: {Accounts: {updated: 1}}})
 })

@@ -11,7 +11,7 @@ import {until} from '../support/until.ts'
 const test = anyTest.serial as TestFn<ExternalEngine>
 
 test.before(async t => {
-  // Half a minute, because the tests end calls by faults, and a busy machine must not time out the others.
+  // Half a minute, so that a busy machine times out no call. The tests end calls by faults, not by this time-out.
   Object.assign(
     t.context,
     await openExternalEngine(t, {workers: ['discovery'], environment: {CRM_TIMEOUT_SECONDS: '30', LEASE_SECONDS: '1'}}),

@@ -19,7 +19,7 @@ const flow = {module: 'Accounts', fields: [column('Account_Name', 'name'), colum
 const worker = openLongLivedWorker(() => here.config)
 const discover = () => ok(org.call('POST', `/orgs/${org.org}/discovery/run`, {connectorId: org.connector}, {prefer: 'wait=30'}), 200)
 
-/** Starts a run while no worker is running. `change` changes the CRM, and is discovered, before a worker executes the run. */
+/** Starts a run while no worker is running. Then changes the CRM by `change`, runs a discovery, and starts a worker that executes the run. */
 const startThenChange = async (path: string, change: () => unknown, start: object = {}) => {
   await worker.stop()
   const {run} = await ok(org.call('POST', `${path}/runs`, start), 202)

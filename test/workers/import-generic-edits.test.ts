@@ -66,7 +66,7 @@ test('a create without an answer is found again by the idempotency field of a de
   t.like(run, {stop: null, counts: {Contacts: {created: 3, refused: 0, unanswered: 0}}})
 })
 
-test('records of two modules with the same id are compared apart, and read with all their fields at once', async t => {
+test('records of two modules with the same id are compared separately, and all their fields are read at once', async t => {
   const {there, org} = t.context
   const names = ['Converted', ...Array.from({length: 29}, (_, n) => `Twin ${n}`)]
   const fills = notes.map(field => ({field, mode: 'static', staticValue: 'x'}))

@@ -22,7 +22,7 @@ test('a firing whose template deletes records by now starts no run, and deletes 
   t.deepEqual(here.crm.journal({method: 'DELETE', path: '/crm/v8/Accounts'}), [])
 })
 
-test('a schedule whose template takes several files by now starts no run, and cannot be turned on', async t => {
+test('a schedule whose template was changed to take several files starts no run, and cannot be turned on', async t => {
   const host = await startFileHost()
   t.teardown(() => host.stop())
   const here = await startTestDeployment(t, {workers: ['discovery', 'schedules', 'clock'], environment: {PRIVATE_HOSTS: host.place}})

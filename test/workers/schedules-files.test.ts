@@ -145,7 +145,7 @@ test('a file that was run through one connection is run again through another', 
   t.like(await fire(org, path), {outcome: 'done', counts: {modules: {Accounts: {created: 1}}}})
 })
 
-test('a file that was run is not run again because its template got its connection after the schedule was created', async t => {
+test('if a template gets its connection after its schedule was created, the schedule does not run the same file again', async t => {
   const other = await house.connect(await house.signIn(), {user: 'zoe@other.example'})
   for (const connector of [org.connector, other]) {
     const template = await makeTemplate(org, {name: 'Late', connectorId: null})
@@ -159,7 +159,7 @@ test('a file that was run is not run again because its template got its connecti
   }
 })
 
-test('the declared rows of a schedule are a maximum, of which only the rows of the file are reserved and need approval', async t => {
+test('the declared rows of a schedule are a maximum: only the rows that the file has are reserved and need approval', async t => {
   const few = await openOrg(house, 'zoe@other.example')
   await place(house, few.org, await makePlan(house, 'few', {rowsPerPeriod: 6, rowsPerRun: 100}))
   await ok(few.call('PATCH', `/orgs/${few.org}/config/settings`, {approvalAbove: 3}), 200)

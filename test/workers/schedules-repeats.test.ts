@@ -24,7 +24,7 @@ const countRecords = (prefix: string) =>
 const fireRefused = (path: string, file: string) => fireStopped(house, org, {host, path, file})
 const makeHeld = (prefix: string) => makeHeldFile(org, host, {prefix})
 
-test('the rest of a file is run, although a person retried only some rows of its stopped run', async t => {
+test('if a person retried only some rows of a stopped run, the next firing runs the rest of the file', async t => {
   const {path} = await makeSchedule(org, host, {declaredRows: 3})
   host.serve(accountRows(5, 'Kq-'))
   const first = await fire(org, path)
@@ -36,7 +36,7 @@ test('the rest of a file is run, although a person retried only some rows of its
   t.like(await fire(org, path), {outcome: 'unchanged'})
 })
 
-test('the rest of a file is run, although a person ran only some rows after its run stopped before the first one', async t => {
+test('if a run stopped before its first row and a person then ran only some rows, the next firing runs the rest of the file', async t => {
   const {path} = await makeSchedule(org, host)
   const first = await fireRefused(path, accountRows(3, 'Kx-'))
   t.like(first, refused)

@@ -5,7 +5,10 @@ import {badFile} from '../failure.ts'
 
 /** Expected numbers of rows: by outcome over all modules, or by module and outcome. */
 export type ExpectedCounts = Record<string, number | Record<string, number>>
-/** The expected outcome of a row: a name, or an object with `outcome` and other keys of the row's entry. For several modules: such a value by module. */
+/**
+ * The expected outcome of a row: a name, or an object with `outcome` and other keys of the row's entry. For a row of several modules: an object with
+ * such a value for each module.
+ */
 export type ExpectedRow = string | Record<string, unknown>
 export type CaseRecords = Record<string, Json[]>
 

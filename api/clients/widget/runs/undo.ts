@@ -100,7 +100,7 @@ type ResultProps = {run: Run; importId: string; onStarted: OnStarted}
 export const UndoResult = ({run, importId, onStarted}: ResultProps) => {
   const [isAsking, setAsking] = useState(false)
   const mayStart = run.dryRun && !run.stop && may('builder')
-  // An earlier undo may have stopped or been undone, so `undo` of the run decides whether another undo is possible.
+  // An earlier undo may have stopped or been undone, so only the API knows whether another undo is possible.
   const undo = useLoad<UndoStatus | null>(
     async signal => (mayStart && run.undoOf ? readUndo(importId, run.undoOf, signal) : null),
     [run.id, mayStart],

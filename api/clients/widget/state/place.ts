@@ -40,7 +40,7 @@ export const to = (...parts: (string | Record<string, string | undefined>)[]): s
   return `#/${path.join('/')}${given.length ? `?${new URLSearchParams(given)}` : ''}`
 }
 
-/** Navigates to an address without a confirmation. Adds no history entry with `replace`, or if it is the present address. */
+/** Navigates to an address without a confirmation. Adds no history entry with `replace`, or if the address is the present one. */
 export const go = (address: string, {replace = false} = {}): void => {
   if (replace || address === location.hash) history.replaceState(null, '', address)
   else history.pushState(null, '', address)

@@ -5,7 +5,7 @@ import {compiledFlow, field, row} from '../fixtures.ts'
 const names = Array.from({length: 40}, (_, n) => `F${n}`)
 const flow = compiledFlow(names.map(name => field(name)))
 
-/** Opens batches in which a job is worth 100 rows. Each group has `sizes[n]` updates, which fill only the field `n`. */
+/** Opens batches in which a bulk job is worth it from 100 rows. Group `n` has `sizes[n]` updates, which fill only the field `n`. */
 const open = (sizes: number[], isForced = false) => {
   const keyColumn = {apiName: 'F0', kind: 'text' as const}
   const batches = openBulkBatches({keyColumn, rowsPerJob: 1_000, leastRows: 100, isForced, keepRefused: async () => {}}, flow)
@@ -24,7 +24,7 @@ test('record calls write the rows of many small groups together', t => {
   t.deepEqual(sizesOf(open(Array(40).fill(15)).batches), [[600, true]])
 })
 
-test('a group that is worth a job gets one, and groups that may still grow wait', t => {
+test('a group that is worth a job becomes one, and record calls write the other groups', t => {
   t.deepEqual(sizesOf(open([120, 60, 50, 3, 2]).batches), [
     [120, false],
     [65, true],
@@ -32,7 +32,7 @@ test('a group that is worth a job gets one, and groups that may still grow wait'
   ])
 })
 
-test('the first file of each kind is a job however small, if the run asks for bulk writes', t => {
+test('if a run asks for bulk writes, the first file of each kind is a job, whatever its size', t => {
   const {batches, add} = open([10, 5, 4], true)
   const first = batches.takeIdle()!
   t.like(first, {kind: 'update', isForRecords: undefined, ops: {length: 10}})
@@ -42,7 +42,7 @@ test('the first file of each kind is a job however small, if the run asks for bu
   t.like(batches.takeIdle(), {kind: 'create', isForRecords: undefined})
 })
 
-test('a row far behind the last one read takes its group to record calls, unless a job is worth it', t => {
+test('if a group has a row far behind the last row read, record calls write the group, unless a job is worth it', t => {
   const {batches} = open([3, 120])
   t.is(batches.takeLate(4), null)
   t.is(batches.takeLate(1_000), null)

@@ -33,7 +33,7 @@ test('a row that was written and patched counts once', t => {
   t.like(read(null), {rows: 1, missing: 0, unread: 1})
 })
 
-test('the guard counts a differing patch and its row as two, and the reported counts name patches apart from rows', t => {
+test('the guard counts a differing patch and its row as two, and the reported counts separate patches from rows', t => {
   const {rows} = judgeRows(() => flow, 'lading', [{rows: [written({}), patch], records: record({City: 'Read', Name: 'Read'})}])
   t.like(rows, {rows: 1, coerced: 2, second: 1, secondCoerced: 1, secondChanged: 0})
   const describe = (...verified: number[]) => describeVerify({verify: 'all', verified, toVerify: 0, state: 'ended'} as unknown as Run)
