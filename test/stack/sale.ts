@@ -14,8 +14,8 @@ const prices = {
 }
 
 /**
- * Sets up prices, portal and webhook endpoint at the payment stand-in, as an operator does with `lading billing setup`. Call it before the API starts,
- * because the API then verifies them. If the setup fails, the stack starts nevertheless.
+ * Sets up prices, portal and webhook endpoint at the payment stand-in, as an operator does with `lading billing setup`. Call it before the API
+ * starts, because the API then verifies them. If the setup fails, the stack starts nevertheless.
  */
 export const openSale = async (directory: string, {cwd, env}: Pick<SupervisorOptions, 'cwd' | 'env'>): Promise<void> => {
   const file = join(directory, 'prices.json')
