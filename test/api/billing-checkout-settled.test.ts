@@ -241,7 +241,7 @@ test('a plan bought to follow the trial begins when the provider reports it acti
   await settleMoney(t, billing)
 })
 
-test('overage of a plan bought to follow the trial stays enabled when the trial ends, unless the plan was cancelled', async t => {
+test('when a trial ends, overage of the plan bought to follow it stays enabled, unless that plan was cancelled', async t => {
   const {house, payment} = billing
   await pass(billing, 0)
   for (const isCancelled of [false, true]) {

@@ -51,7 +51,7 @@ test('redaction patterns are built once per conversation, not per text', async t
   t.is(reads, before)
 })
 
-test('property names of a tool stay, although a personal value equals one, and columns of one masked name get different names', async t => {
+test('a property name of a tool stays even if a personal value equals it, and columns of one masked name get different names', async t => {
   const cells = ['Anna Schmidt', 'Emil Fischer'].map(name => ({name, samples: ['results', 'problem'], pii: true}))
   const quiet = await openOutputMask('masked', [...cells, {name: 'a@rows.example', samples: ['b@rows.example'], pii: false}])
   t.deepEqual(quiet.value({results: [{row: 1, problem: 'results', value: {problem: 1}}]}), {
