@@ -7,7 +7,7 @@ import {RunPaused} from '../engine/run-endings.ts'
 import type {Work} from '../worker.ts'
 import type {SentUnits} from './send.ts'
 
-/** The before images of one request of an external engine. They are stored before its items are sent. */
+/** The before images of one request of an external engine. The request stores them before it sends its items. */
 export type KeptImages = {
   /** Stores the images of items, by the index of the item. */
   keep(list: ReadonlyMap<number, BeforeImage>): Promise<void>

@@ -101,8 +101,8 @@ const keepImages = async (work: Work, input: KeepInput, items: RecordItem[]): Pr
 }
 
 /**
- * Returns the attempt number of the next send of each row. If an earlier request did not send its item, its number is used again. The two images then
- * differ in `item`, so neither replaces the other.
+ * Returns the attempt number of the next send of each row. If an earlier request did not send its item, the next request gets the same number. The
+ * two images then differ in `item`, so neither replaces the other.
  */
 export const findNextAttempts = async (db: Db, {run, module, keys}: {run: Run; module: number; keys: string[]}) => {
   const states = await db.transaction(tx => listExternalRowStates(tx, {run: run.no, chain: run.chainNo ?? run.no, module, keys}))

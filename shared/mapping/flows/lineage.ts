@@ -4,9 +4,9 @@ import {Refusal} from '../../errors.ts'
 import {OnEdited} from './edits.ts'
 
 /**
- * What all runs of a retry chain share. The number of a module or flow is its position in these lists, from 1. Records and open questions of the
- * chain are stored under these numbers, so entries are never removed. A flow's row numbers refer to one file, read with one reader, and its records
- * are in one module. Earlier builds stored no module.
+ * What all runs of a retry chain share. The number of a module or flow is its position in these lists, from 1. The chain stores its records and open
+ * questions under these numbers, so entries are never removed. A flow's row numbers refer to one file, read with one reader, and its records are in
+ * one module. Earlier builds stored no module.
  */
 export const Lineage = z.object({
   modules: z.array(z.string()),

@@ -11,7 +11,7 @@ type PreparedRows = {rows: BulkRows; ended: ImportRow[]; others: Op[]}
 
 /**
  * Reads the records of updates again for edits and before images, because rows may have waited for minutes. Kept edits remove fields from rows, so
- * only the largest group with equal fields stays in the file. Creates are returned unchanged. Record calls store their before images themselves.
+ * only the largest group with equal fields stays in the file. Returns creates unchanged. Record calls store their before images themselves.
  */
 export const prepareBulk = async (pipeline: RowPipeline, {kind, ops, isForRecords}: BulkRows): Promise<PreparedRows> => {
   const {ctx, flow, bulk} = pipeline
