@@ -1,4 +1,5 @@
-// Loads .ts files whose types strip-types.mjs has removed as plain modules. Preload it with NODE_OPTIONS; without it, Node loads them too.
+// Loads .ts files as plain modules. strip-types.mjs has removed their types. Preload this file with NODE_OPTIONS. Without it, Node also loads the .ts
+// files, but with its type stripper.
 import {readFileSync} from 'node:fs'
 import {registerHooks} from 'node:module'
 

@@ -127,8 +127,8 @@ export const listWriters = (db: Db, {chain, run, module, records}: {chain: numbe
     where chain_no = ${chain} and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how = 3 and run_no <> ${run}`)
 
 /**
- * Lists the rows of this run that created, claimed or updated any of `records`, each with its module and record. Includes every patched row of the chain,
- * because the entry of a row does not say which run patched it.
+ * Lists the rows of this run that created, claimed or updated any of `records`, each with its module and record. Includes every patched row of the
+ * chain, because the entry of a row does not say which run patched it.
  */
 export const listRunWriters = (
   db: Db,

@@ -191,13 +191,13 @@ export const endRunning = (
 
 const LastRun = z.object({importNo: z.number(), importId: z.string(), runId: z.string(), isStopped: z.boolean(), isExpired: z.boolean()})
 
-/** SQL that is true for a firing `o` after which its file counts as run: its run was not stopped, wrote a row, or was cancelled. */
+/** SQL for whether the file of firing `o` counts as run: the run of the firing was not stopped, wrote a row, or was cancelled. */
 export const countsAsRun = sql.fragment`
   (o.outcome = 'done' or (o.outcome = 'stopped' and ((o.counts ->> 'rowsWritten')::bigint > 0 or o.reason ->> 'code' = 'CANCELLED')))`
 
 /**
- * SQL for whether the last run of the whole file was stopped, but not by a person. Null: it was not stopped. Considers the chain of the run `r`, and runs of
- * other chains of the import that wrote no row.
+ * SQL for whether the last run of the whole file was stopped, but not by a person. Null: it was not stopped. Considers the chain of the run `r`, and
+ * runs of other chains of the import that wrote no row.
  */
 const isWholeRunStopped = sql.fragment`(
   select wh.stop ->> 'stopped' <> 'CANCELLED'
@@ -208,10 +208,10 @@ const isWholeRunStopped = sql.fragment`(
 type RunFile = {schedule: string; sha256: string; templateVersion: number}
 
 /**
- * Finds the newest run of the import in which the schedule last ran this file under this version of the template. Dry runs, undos and runs that
- * were never started are left out. Returns null if a person deleted the import. `isStopped`: the run was stopped, but not by a person,
- * and no undo of it has begun. A run of a row range that was not stopped is judged by the last run of the whole file. `isExpired`: the
- * files of the import were deleted.
+ * Finds the newest run of the import in which the schedule last ran this file under this version of the template. Ignores dry runs, undos and runs
+ * that were never started. Returns null if a person deleted the import. `isStopped`: the run has ended in the service's own engine; it was stopped,
+ * but not by a person; no undo of it has begun. If a run of a row range was not stopped, the last run of the whole file decides instead. `isExpired`:
+ * the files of the import were deleted.
  */
 export const findLastRun = (db: Db, {schedule, sha256, templateVersion}: RunFile) =>
   db.maybeOne(sql.type(LastRun)`

@@ -8,7 +8,10 @@ const settingsOfModules = (settings: Fragment, isSet: Fragment) => sql.fragment`
         where m.org_id = i.org_id and m.connector_id = i.connector_id and ${isSet}
           and exists (select from jsonb_array_elements(i.flows) flow where flow ->> 'module' = m.api_name))`
 
-/** SQL for the inputs of a check of import `i`, except the CRM's fields. Default settings count as no settings, as before the first change of one. */
+/**
+ * SQL for the inputs of a check of import `i`, except the CRM's fields. Leaves out default settings, because a module has no stored settings before
+ * their first change.
+ */
 const inputsOfCheck = sql.fragment`
       i.flows,
       (select jsonb_agg(jsonb_build_array(s.id, s.version) order by s.source_no) from sources s where s.import_no = i.import_no),

@@ -26,14 +26,14 @@ export const lockHeldFile = (tx: Tx, {org, schedule, firing}: OfFiring) =>
 
 type OfImport = {org: string; importId: string}
 
-/** SQL that is true if the run of the firing `f` stopped before its first row, and no person cancelled it. */
+/** SQL for whether the run of firing `f` stopped before its first row, but not by a person. */
 const isUnwritten = sql.fragment`exists (
   select from runs r join run_heads h using (run_no)
   where r.run_no = f.run_no and r.state = 'ended' and h.counted = 0 and h.stop ->> 'stopped' <> 'CANCELLED')`
 
 /**
  * Finds the firing that left this import to a person, and locks its schedule. The firing ended without a run and without a decision, or its run
- * stopped before its first row. Only the newest firing of the import counts.
+ * stopped before its first row. Considers only the newest firing of the import.
  */
 export const lockKeptFiring = (tx: Tx, {org, importId}: OfImport) =>
   tx.maybeOne(sql.type(z.object({id: z.string(), scheduleId: z.string()}))`
@@ -45,8 +45,8 @@ export const lockKeptFiring = (tx: Tx, {org, importId}: OfImport) =>
     for no key update of s`)
 
 /**
- * Whether the schedule has run the file of this firing by the same template since the firing ended. False if the firing has `again`. The caller has
- * locked the schedule.
+ * Whether the schedule has run the file of this firing with the same template version since the firing ended. False if the firing has `again`. The
+ * caller has locked the schedule.
  */
 export const isRepeated = (tx: Tx, firing: string) =>
   tx.exists(sql.type(z.object({}))`
@@ -76,7 +76,7 @@ export const isDiscarded = (db: Db, {schedule, sha256, templateVersion, contract
     select from firings where schedule_id = ${schedule} and decision = 'discarded' and sha256 = decode(${sha256}, 'hex')
       and template_version = ${templateVersion} and (contract ->> 'version')::bigint = ${contractVersion}`)
 
-/** Whether the file of a later firing of the schedule counts as run. */
+/** Whether a later firing of the schedule has a file that counts as run. */
 export const hasLaterRun = (db: Db, {schedule, firing}: {schedule: string; firing: string}) =>
   db.exists(sql.type(z.object({}))`
     select from firings o where o.schedule_id = ${schedule} and o.id > ${firing} and ${countsAsRun}`)

@@ -80,7 +80,7 @@ export const markInvited = (tx: Tx, {org, person}: {org: string; person: string}
 export const markUninvited = (tx: Tx, {org, person}: {org: string; person: string}) =>
   tx.query(sql.type(z.object({}))`update members set invited = false where org_id = ${org} and person_id = ${person} and invited`)
 
-/** Finds the org that the person joined last by an invitation and still belongs to, or null. */
+/** Finds the person's newest membership whose `invited` flag is set, or null. */
 export const findInvited = (db: Db, person: string) =>
   db.maybeOne(sql.type(z.object({org: z.string(), role: Role}))`
     select org_id as org, role from members where person_id = ${person} and invited order by created_at desc, id desc limit 1`)

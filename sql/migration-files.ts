@@ -11,8 +11,8 @@ const FOLDER = new URL('migrations/', import.meta.url)
  */
 type MigrationMode = 'at once' | 'concurrently' | 'in pieces'
 /**
- * A migration file. `contract`: the reason why no running code reads what the migration removes, if it removes something. `earlierSha256`: the digest of
- * an earlier text with the same effect, which some databases have applied.
+ * A migration file. `contract`: if the migration removes something, the reason why no running code reads it. `earlierSha256`: the digest of an
+ * earlier text with the same effect, which some databases have applied.
  */
 export type Migration = {
   name: string

@@ -4,7 +4,7 @@ import {type Db, sql, type Tx} from './database.ts'
 const Cost = z.object({operation: z.string(), calls: z.number(), credits: z.number()})
 export type OperationCost = z.infer<typeof Cost>
 
-/** Adds costs to those of the run. Returns the id of the transaction, by which `findFate` finds out whether it was committed. */
+/** Adds costs to those of the run. Returns the id of the transaction for `findFate`. */
 export const addRunCosts = (tx: Tx, {run, costs}: {run: number; costs: readonly OperationCost[]}) => {
   const numbers = (name: 'calls' | 'credits') =>
     sql.array(
@@ -25,8 +25,8 @@ export const addRunCosts = (tx: Tx, {run, costs}: {run: number; costs: readonly 
 }
 
 /**
- * Finds out what became of a transaction. Null: the transaction is too old for Postgres to know. After a failover, Postgres may not have reached the
- * transaction, so it is lost.
+ * Returns whether a transaction was committed. Null: the transaction is too old for Postgres to know. If Postgres has not assigned the id yet,
+ * returns `aborted`, because a failover lost the transaction.
  */
 export const findFate = (db: Db, transaction: string) =>
   db.oneFirst(sql.type(z.object({fate: z.enum(['in progress', 'committed', 'aborted']).nullable()}))`

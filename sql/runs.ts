@@ -208,7 +208,7 @@ export const isRunKept = (db: Db, no: number) =>
 export const findRetryId = (db: Db, no: number) =>
   db.maybeOneFirst(sql.type(z.object({id: z.string()}))`select id from runs where retry_of = ${no} and not dry_run`)
 
-/** Finds the run of the service's own engine that would have retried this run, but that ended before it began, or null. Ignores dry runs. */
+/** Finds the retry of this run that ended before it began, or null. Considers only runs of the service's own engine. Ignores dry runs. */
 export const findUnbegunRetry = (db: Db, no: number) =>
   db.maybeOneFirst(sql.type(z.object({id: z.string()}))`
     select id from runs u where retry_of = ${no} and not dry_run and engine = 'worker' and ${isUnbegun}`)

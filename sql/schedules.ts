@@ -111,7 +111,7 @@ export const stopSchedule = async (tx: Tx, {id, reason}: {id: string; reason: Re
   return rowCount === 1
 }
 
-/** Whether a person turned the schedule off, or the undo of a run did. */
+/** Whether a person or the undo of a run turned the schedule off. */
 export const isTurnedOff = (db: Db, id: string) =>
   db.exists(sql.type(z.object({}))`
     select from schedules where id = ${id} and not enabled and (stopped is null or stopped ->> 'code' = 'RUN_UNDONE')`)
@@ -127,7 +127,7 @@ type LastFile = {id: string; sha256: string; templateVersion: number; connectorI
 
 /**
  * Stores the last file with its template version and connection. The schedule does not run the same combination again. Changes nothing if the
- * schedule has another connection by now. A connection of the template applies before the one of the schedule.
+ * schedule has another connection by now. The template's connection takes precedence over the schedule's.
  */
 export const keepLastFile = (tx: Tx, {id, sha256, templateVersion, connectorId}: LastFile) =>
   tx.query(sql.type(z.object({}))`

@@ -149,7 +149,7 @@ export const listWrittenAt = (db: Db, {chain, rows}: {chain: number; rows: reado
 
 /**
  * Lists the times at which rows of the chain last wrote these records. An unchanged or matched record has such a time if a patch or a tag wrote it.
- * `modules`: the modules of the records and of their subform rows. Only Zoho says when it wrote, and its record ids are unique across modules.
+ * `modules`: the modules of the records and of their subform rows. Only Zoho reports write times, and its record ids are unique across modules.
  */
 export const listLastWrites = (db: Db, {chain, modules, records}: {chain: number; modules: number[]; records: string[]}) =>
   db.any(sql.type(z.object({recordId: z.string(), writtenAt: z.string()}))`

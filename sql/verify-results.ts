@@ -21,8 +21,8 @@ export type FieldCounts = z.infer<typeof FieldCounts>
 
 /**
  * Counts of rows that were read back. `rows`: all. `coerced`: with truncated or coerced values. `changed`: with changed values. `missing`: without a
- * record. `unread`: not shown by the CRM. `second`: patches of rows that the run wrote before. `coerced` and `changed` count such a patch besides its
- * row; `secondCoerced` and `secondChanged` count these patches alone.
+ * record. `unread`: not shown by the CRM. `second`: patches of rows that the run wrote before. `coerced` and `changed` count rows and these patches;
+ * `secondCoerced` and `secondChanged` count only these patches.
  */
 export type RowCounts = Record<'rows' | 'coerced' | 'changed' | 'missing' | 'unread' | 'second' | 'secondCoerced' | 'secondChanged', number>
 

@@ -53,7 +53,7 @@ const readLicenceQuota = async (
   }
 }
 
-/** Returns the result of a refused call. `asked` is true only if the refusal showed that the grant has ended. */
+/** Returns the result of the check for a refusal: `asked` if the grant has ended, `too_soon` if a later check may succeed, else `cannot`. */
 const meaningOf = ({code, extra}: Refusal): QuotaCheckTarget => {
   if (code === 'DAILY_ALLOWANCE_SPENT' || code === 'CONNECTION_THROTTLED' || code === 'UNAVAILABLE') return tooSoon
   return code === 'CONNECTION_UNAVAILABLE' && extra.connection === 'ended' ? checked(false) : cannot

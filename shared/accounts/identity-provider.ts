@@ -179,8 +179,7 @@ export const readIdentity = async (
 }
 
 /**
- * Reads whether the user is an administrator, and for a connection also the warnings about the user's rights. Discovery reads the warnings
- * again.
+ * Reads whether the user is an administrator. For a connection, also reads the warnings about the user's rights; discovery later reads them again.
  */
 const readOwn = async (
   read: ReadJson,

@@ -43,8 +43,8 @@ const mostWords = 6
 /**
  * Returns the parts of columns that may be sent to a model, an MCP client or a log. A column is personal if it is marked (`pii`) or one of its values
  * looks personal. Unless the policy is `allow`, a name or values that suggest people or prose also make it personal. A personal column is sent as
- * shapes, another column as distinct, shortened values without the values of personal columns. `deny` sends only column names, which are redacted, or
- * replaced by shapes if they look personal or the file seems to have no header.
+ * shapes. Another column is sent as distinct, shortened values without the values of personal columns. `deny` sends names only. Every policy redacts
+ * the names, and replaces names that look personal by shapes. If the file seems to have no header, every policy replaces all names by shapes.
  */
 export const maskSamples = async (
   policy: AiSamplePolicy,

@@ -13,8 +13,8 @@ import {readTermsOf} from './plan-change-terms.ts'
 import {isOver} from './subscription.ts'
 
 /**
- * Completes the org's unfinished change, and checks whether accepted changes show in our rows. A change that cannot be settled yet stays
- * unchanged for the next call. So does the unfinished change of a closed org, which `billing.end` supersedes.
+ * Completes the org's unfinished change, and checks whether accepted changes show in our rows. A change that cannot be settled yet stays unchanged
+ * for the next call. The unfinished change of a closed org also stays unchanged, because `billing.end` supersedes it.
  */
 export const settleChanges = async (deps: PlanChangeDeps, billingLease: BillingLease): Promise<void> => {
   if (await isOpenOrg(deps.db, billingLease.org)) await settleUnsettled(deps, billingLease)

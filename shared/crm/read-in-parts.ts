@@ -2,7 +2,7 @@ import {settleAll} from '../concurrency/settle-all.ts'
 import type {CrmRecord, Verbs} from './crm.ts'
 import {recordsAtOnce} from './record-calls.ts'
 
-/** The maximum number of fields of one read by ids of Zoho. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
+/** The maximum number of fields that one read by ids from Zoho may name. Source: zoho.com/crm/developer/docs/api/v8/get-records.html. */
 export const fieldsPerRead = 50
 
 type ById = {ids: string[]; fields: string[]}

@@ -83,7 +83,7 @@ export const openCrmRequest = (
       grants.forget(requestContext.connector)
       return answer
     }
-    const access = await renewAndResend(grants, requestContext, token, refused)
+    const access = await renewAfterRefusal(grants, requestContext, token, refused)
     if ('problem' in access) return access
     return access.minted ? send(crmRequest, access.token, pass) : sendOrRenew(crmRequest, access.token, pass, tries + 1)
   }
@@ -118,10 +118,10 @@ const assertWanted = ({signal}: CrmRequest) => {
 }
 
 /**
- * Returns another token after a refused call; the caller resends the call. If the CRM throttles the renewal, returns the CRM's refusal of the
- * call as a retryable problem. This service chooses `retryAfterMs`, because the CRM names no time.
+ * Returns a new token after the CRM refused the token of a call; the caller resends the call. If the CRM throttles the renewal, returns the refusal
+ * as a retryable problem. The CRM names no time to wait, so Lading chooses `retryAfterMs`.
  */
-const renewAndResend = async (
+const renewAfterRefusal = async (
   grants: Grants,
   requestContext: RequestContext,
   dead: string,

@@ -17,7 +17,7 @@ export type ParentRows = {parent: CrmRecord; rows: CrmRecord[]}
 
 /**
  * Reads a parent with the rows of one field; null if the parent does not exist. If the answer omits rows, the CRM sets `$has_more` on the parent. At
- * most 2,000 rows are then queried from the subform's module. A record without the field is an error that no retry changes.
+ * most 2,000 rows are then queried from the subform's module. If the record lacks the field, throws an error that is not retryable.
  */
 export const readRows = async (
   sendCrmRequest: SendCrmRequest,

@@ -105,7 +105,10 @@ const environment = () => {
   return directory ? {NODE_COMPILE_CACHE: dirname(directory)} : {}
 }
 
-/** In the image, the thread loads files without types as its process does (deploy/stripped.mjs). Its environment has no NODE_OPTIONS. */
+/**
+ * In the image, the thread loads files without types, as its process does (deploy/stripped.mjs). The environment of the thread has no NODE_OPTIONS,
+ * so this function returns the option.
+ */
 const preload = () => readEnvironment().NODE_OPTIONS?.match(/--import=\S+\/deploy\/stripped\.mjs/g) ?? []
 
 /** The refusal for callers whose expressions were not evaluated because the sandbox failed. */

@@ -54,7 +54,10 @@ export type Sandbox = {
   close(): Promise<void>
 }
 
-/** `onFault` is called for every fault: for the transfer, and then for each failed attempt at the row alone. */
+/**
+ * `onFault`: called for every fault of the thread. A batch can have several: the fault of the transfer, and then one for each failed attempt at a
+ * single row.
+ */
 type Options = {rowMilliseconds?: number; onFault?: (fault: Fault) => void}
 
 export const openSandbox = (options: Options = {}): Sandbox => {

@@ -13,7 +13,10 @@ export type FileRow = {
   stored?: string[]
   /** Why cells cannot be imported, by index of the cell. A cleaning step that changes a cell removes its fault. */
   faults?: Record<number, string>
-  /** Cells that the file stores as numbers with a point, by index, in columns whose texts have a decimal comma. Kept as `faults` are, and by edits. */
+  /**
+   * Cells that the file stores as numbers with a point, by index, in columns whose texts have a decimal comma. A changed cell loses its entry, unless
+   * a person entered another number with a point.
+   */
   numeric?: Record<number, true>
   /** The cells before cleaning. Absent if no cleaning step was applied. */
   read?: string[]
@@ -47,7 +50,7 @@ export const maxFilledCells = 200_000_000
 /** Makes column names unique: a repeated name gets ` (2)`, an empty one becomes `Column 3`. Surrounding blanks are trimmed. */
 export const columnsOf = (header: string[]) => uniqueNames(header.map((name, index) => name.trim() || `Column ${index + 1}`))
 
-/** A repeated name gets ` (2)`. */
+/** Appends ` (2)`, ` (3)` and so on to repeated names. */
 export const uniqueNames = (names: string[]) => {
   const taken = new Set(names)
   // The last number given to each name, so that a header of equal names is processed in linear time.

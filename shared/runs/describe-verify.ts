@@ -2,7 +2,7 @@ import type {Run} from '../../sql/runs.ts'
 
 /**
  * `waiting`: rows that are still to be read back; 0 once the run has ended. The stored counts of coerced and changed rows include the second writes,
- * for the guard. Runs that an earlier build verified have no counts of patches, so the counts of rows are limited to `rows`.
+ * because the guard needs both. Runs that an earlier build verified have no counts of patches, so `rows` limits their counts of rows.
  */
 export const describeVerify = ({verify, verified, toVerify, state}: Run) => {
   const [rows = 0, coerced = 0, changed = 0, missing = 0, unread = 0, unverified = 0, , patchesCoerced = 0, patchesChanged = 0] = verified

@@ -29,8 +29,8 @@ export const findRetried = async (tx: Tx, {org, importNo, id}: {org: string; imp
 }
 
 /**
- * A snapshot from before lineages existed has none, so its modules and flows are numbered by their order. A lineage from before modules were pinned
- * gets the modules of the snapshot's flows.
+ * Returns the lineage of a snapshot. An early snapshot has no lineage, so its modules and flows are numbered by their order. An early lineage stores
+ * no modules of flows, so it gets those of the snapshot's flows.
  */
 export const lineageOf = ({lineage, flows, sources}: Snapshot): Lineage => {
   if (lineage.flows.length === 0) return {...lineage, ...extendLineage(null, {flows: flows.map(({flow}) => flow), sources})}

@@ -56,10 +56,9 @@ type Start = StartCaller &
   }
 
 /**
- * Starts a run in the caller's transaction: freezes the import into a snapshot and enqueues the run. A run that writes holds the import until
- * the run ends, and continues the firing that left the import to a person. Without `runId`, authorises a run for the confirmed deletes, else for
- * `declaredRows`, else for the rows that all flows together read. The `declaredRows` of a schedule are only a maximum. An `embed` scope limits this
- * number.
+ * Starts a run in the caller's transaction: freezes the import into a snapshot and enqueues the run. A run that writes holds the import until the run
+ * ends, and continues the firing that left the import to a person. Without `runId`, authorises a number of rows: the confirmed deletes, else
+ * `declaredRows`, else the rows that all flows together read. For a schedule, `declaredRows` is only a maximum. An `embed` scope limits the number.
  */
 export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{runId: string; job: string | null}> => {
   const {org, person, importId, runId, retryOf, planOf, dryRun, rows: range} = start

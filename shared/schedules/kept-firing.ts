@@ -4,9 +4,9 @@ import {isRepeated, lockKeptFiring} from '../../sql/held-files.ts'
 import {Refusal} from '../errors.ts'
 
 /**
- * Returns the firing that a run of this import continues: the firing ended without a run, or its run stopped before its first row. Null: there
- * is none. Locks its schedule. Refuses a file that another firing has run since, because its rows would be written twice. Refuses while another
- * firing of the schedule is in progress, because a schedule has one at a time.
+ * Returns the firing that a run of this import continues, and locks its schedule. Such a firing ended without a run, or its run stopped before its
+ * first row. Null: the import has no such firing. Refuses a file that another firing has run since, because its rows would be written twice. Refuses
+ * while another firing of the schedule is in progress, because a schedule runs one firing at a time.
  */
 export const openKeptFiring = async (tx: Tx, place: {org: string; importId: string}): Promise<string | null> => {
   const kept = await lockKeptFiring(tx, place)

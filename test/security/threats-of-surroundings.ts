@@ -161,10 +161,10 @@ export const ofSurroundings: Record<string, Threat> = {
         ['test/api/oauth-attacks.test.ts', 'a ban, a closed org or a lost membership between page, code and token refuses the token'],
       ],
       'embedded imports: one origin in the policy, and messages of that page only': [
-        ['test/browser/embed.browser.ts', 'no other page can be framed, and the embedded page only by its origin'],
-        ['test/browser/embed.browser.ts', 'a page of an origin that the org does not list gets neither a frame nor a token'],
-        ['test/browser/embed.browser.ts', 'the frame takes a token only from the page that embeds it'],
-        ['test/browser/embed.browser.ts', 'the embedded page alone in a window does nothing'],
+        ['test/browser/embed-origins.browser.ts', 'no other page can be framed, and the embedded page only by its origin'],
+        ['test/browser/embed-origins.browser.ts', 'a page of an origin that the org does not list gets neither a frame nor a token'],
+        ['test/browser/embed-origins.browser.ts', 'the frame takes a token only from the page that embeds it'],
+        ['test/browser/embed-origins.browser.ts', 'the embedded page alone in a window does nothing'],
       ],
       'messages to the exact origin': [
         ['test/api/sign-in.test.ts', 'the page sends the token only to the origin where the sign-in began'],

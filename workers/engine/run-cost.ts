@@ -22,7 +22,10 @@ export const openRunCost = ({db, run, log}: Pick<LedgerContext, 'db' | 'run' | '
     const cost = counted.get(operation)
     counted.set(operation, {operation, calls: (cost?.calls ?? 0) + calls, credits: (cost?.credits ?? 0) + credits})
   }
-  /** Counts costs again whose transaction was rolled back. Throws while Postgres cannot say what became of it. */
+  /**
+   * Counts the costs again if Postgres rolled their transaction back. Throws while the transaction is in progress. Treats an unknown fate as
+   * committed.
+   */
   const resolveUnanswered = async () => {
     if (!unanswered) return
     const {transaction, costs} = unanswered
@@ -41,7 +44,7 @@ export const openRunCost = ({db, run, log}: Pick<LedgerContext, 'db' | 'run' | '
         sent.transaction = await addRunCosts(tx, {run: run.no, costs})
       })
     } catch (error) {
-      // Without the answer of the statement, no commit was sent.
+      // If the statement got no answer, no commit was sent.
       if (sent.transaction !== undefined && isFateUnknown(error)) unanswered = {transaction: sent.transaction, costs}
       else costs.forEach(add)
       throw error

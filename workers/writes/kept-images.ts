@@ -7,30 +7,30 @@ import {RunPaused} from '../engine/run-endings.ts'
 import type {Work} from '../worker.ts'
 import type {SentUnits} from './send.ts'
 
-/** The before images of one request of an external engine, which are stored before it is known whether its items are sent. */
+/** The before images of one request of an external engine. The request stores them before it sends its items. */
 export type KeptImages = {
   /** Stores the images of items, by the index of the item. */
   keep(list: ReadonlyMap<number, BeforeImage>): Promise<void>
-  /** Notes that the units may be sent from now on. Only their answer can void their images. */
+  /** Notes that these units may be sent from now on. From then on, only the CRM's answer can void their images. */
   markSent(units: readonly AdmittedUnit[]): void
   /**
-   * Voids the images of units that the CRM refused or that were not sent. Call it before the settlement, so that a crash leaves no such image. Waits at
-   * most two seconds for the storage, because the settlement has a deadline.
+   * Voids the images of a unit if all its rows were refused or not sent. Call it before the settlement, so that a crash rarely leaves such an image.
+   * Waits at most two seconds, because the settlement has a deadline.
    */
   voidRefused(units: readonly AdmittedUnit[], answered: Pick<SentUnits, 'ends'>): Promise<void>
-  /** Voids the images of the items that were never sent. Call it when no further item of the request is sent. */
+  /** Voids the images of the items that were never sent. Call it when the request sends no further item. */
   voidRest(): Promise<void>
 }
 
 const mostWaitMs = 2_000
 
-/** Stores images. Refuses the whole request if that is impossible at the moment. */
+/** Stores images. If that is impossible at the moment, refuses the whole request. */
 const keepOrRefuse = (images: ImageStore, list: BeforeImage[]): Promise<void> =>
   images.keep(list).catch((error: unknown) => {
     throw error instanceof RunPaused ? new Refusal('UNAVAILABLE', `${error.message}. Send it again`, {written: false}) : error
   })
 
-/** Logs a void that cannot be stored. The undo may then restore the values of before an item that was not written. */
+/** If a void cannot be stored, logs this. The undo may then restore the values from before an item that was not written. */
 export const openKeptImages = ({log}: Pick<Work, 'log'>, images: ImageStore): KeptImages => {
   const kept = new Map<number, BeforeImage>()
   const sent = new Set<number>()

@@ -53,8 +53,8 @@ export const isStopping = ({code}: Refusal) => shutting.includes(code)
 const readForMs = 2_000
 
 /**
- * Reserves the parents and reads their rows, in order. Ends at the limit of one request, at the run's row limit, or after two seconds. If
- * the run was stopped or the first parent has no room in the row limit, all parents are returned unread, and the admission decides.
+ * Reserves the parents in order and reads their rows. Ends when the request is full, when the run's row limit is reached, or after two seconds. If
+ * the run was stopped, or the row limit has no room for the first parent, returns all parents unread. The admission then decides how they end.
  */
 export const gatherPack = async (pipeline: PackContext, parents: ParentItem[]): Promise<RowPack> => {
   const pack: RowPack = {units: [], held: new Map(), readAt: performance.now(), results: [], block: null}

@@ -44,7 +44,7 @@ export type SendInput = {
   isLarge: boolean
   /** Sends the request once. `mayLeave` must be true at the moment of the send, because the intent may be too old by then. */
   transmit(units: AdmittedUnit[], options: {signal: AbortSignal; mayLeave(): boolean}): Promise<SentUnits>
-  /** Called with each answer before it is settled, without a slot. */
+  /** Called with each answer before the settlement, while no slot is held. */
   beforeSettle?: ((units: AdmittedUnit[], answered: SentUnits) => Promise<void>) | undefined
 }
 

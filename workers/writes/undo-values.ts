@@ -77,7 +77,7 @@ const keepImages = async (work: Work, input: KeepInput, items: RecordItem[]): Pr
   if (!images || items.length === 0 || input.write.kind !== 'update') return
   const ids = items.map(({recordId}) => recordId!)
   const records = await readValues(work, input, ids)
-  // The attempt numbers are read after the values. So the values precede every send with this attempt number.
+  // Reads the attempt numbers after the values, so that the values are older than every send with these numbers.
   const attempts = await findNextAttempts(work.db, {run: input.run, module: request.moduleNo, keys: items.map(({rowKey}) => rowKey)})
   const written = await marks?.list(ids)
   const list = items.flatMap(({at, rowKey: key, rowNumber: row = 0, recordId, payload}): [number, BeforeImage][] => {
@@ -101,8 +101,8 @@ const keepImages = async (work: Work, input: KeepInput, items: RecordItem[]): Pr
 }
 
 /**
- * Returns the attempt number of the next send of each row. If an earlier send of this attempt did not take place, the new image replaces
- * its image.
+ * Returns the attempt number of the next send of each row. If an earlier request did not send its item, the next request gets the same number. The
+ * two images then differ in `item`, so neither replaces the other.
  */
 export const findNextAttempts = async (db: Db, {run, module, keys}: {run: Run; module: number; keys: string[]}) => {
   const states = await db.transaction(tx => listExternalRowStates(tx, {run: run.no, chain: run.chainNo ?? run.no, module, keys}))

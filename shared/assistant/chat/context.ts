@@ -48,7 +48,7 @@ export type ChatContext = {
   /** Cells by column. If the caller sent no rows, these are sample values of each column side by side, not real rows. */
   rows: readonly Record<string, string>[]
   out: OutputMask
-  /** What a user can apply, as proposed by tools since the last tool result was read. Not masked, because it is not sent. */
+  /** Proposals that a user can apply, from the tools since the last tool result was read. Unmasked, because they are not sent to the model. */
   targets: TurnTarget[]
   history: Message[]
   ground: string

@@ -10,7 +10,10 @@ export type OutputMask = {
   text(text: string): string
   /** Masks a question or an earlier turn. Unlike in other texts, single words of personal values are redacted too. */
   turnText(text: string): string
-  /** Masks texts and numbers. Property names are ours, so they stay, except in the result of an expression (`value`). */
+  /**
+   * Masks texts and numbers. Leaves property names, because Lading chose them. In the result of an expression (`value`), also masks the property
+   * names.
+   */
   value(value: unknown): unknown
   /** Masks further columns, and updates the level that `sent` returns. */
   sample(columns: readonly SampledColumn[]): Promise<MaskedColumn[]>

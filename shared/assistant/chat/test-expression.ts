@@ -44,7 +44,7 @@ export const testExpression = (db: Pool) =>
         const {message, line, column} = outcome.issue
         return {compiles: false, issue: {message, line, column}}
       }
-      // In the user's file, an expression with a masked column name reads nothing.
+      // The user's file has no column with a masked name, so such an expression would read nothing.
       const isMasked = out.columns.some(({name}, at) => name !== judged[at]!.name && expression.includes(name))
       if (!isMasked) targets.push({kind: 'expression', module: module ?? null, field: field ?? null, expression})
       return {compiles: true, results: takeFitting(outcome.tried.map(describe)).some}

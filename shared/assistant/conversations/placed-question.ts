@@ -64,8 +64,8 @@ export const openQuestionStore = async (
 }
 
 /**
- * Works like `openQuestionStore` and also returns a function that stores the answer, or null if the turn is not stored. Call this before reading
- * the sample policy, so that an answer is not replayed if the policy changed while the answer was made.
+ * Works like `openQuestionStore`, and also returns `keep`. `keep` stores the turn with its answer; null if the turn is not stored. Call this function
+ * before reading the sample policy. If the policy then changes before the answer is stored, the answer is not replayed.
  */
 export const openTurnStore = async (db: Db, placedQuestion: PlacedQuestion) => {
   const {found, asking} = await openQuestionStore(db, placedQuestion)

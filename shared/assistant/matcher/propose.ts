@@ -75,7 +75,10 @@ export const likeness = ({columns, fields}: Omit<MatchRequest, 'accepted'>): num
   })
 }
 
-/** Returns each column's field, or -1. Fields that match no column are left out, because most fields match none. */
+/**
+ * Assigns fields to columns. Returns the index of each column's field, or -1. Leaves out fields that match no column, because most fields match none
+ * and would slow down the assignment.
+ */
 const assignFields = (matches: Match[][], fields: number): number[] => {
   const wanted = Array.from({length: fields}, (_, at) => at).filter(at => matches.some(row => worthOf(row[at]!) > 0))
   const found = assign(matches.map(row => wanted.map(at => worthOf(row[at]!))))

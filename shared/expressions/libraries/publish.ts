@@ -41,7 +41,7 @@ export const restoreLibrary = async (
   const {org} = publisher
   await assertFeature(db, org, 'helper_libraries')
   const library = await readLibrary(db, {org, namespace: named.namespace})
-  // The current version has the highest number. Postgres refuses to compare its numbers with numbers over 2,147,483,647.
+  // Does not look up a number above the current version's. Postgres refuses to compare version numbers with numbers over 2,147,483,647.
   const version = versionNumber <= library.versionNumber ? await findVersion(db, {library: library.id, versionNumber}) : null
   if (!version) throw new Refusal('NOT_FOUND', 'This library has no such version')
   assertPublishes(publisher, library)

@@ -244,7 +244,7 @@ const editCells = (columns: string[], {cells: edited}: Extract<CleaningStep, {st
   }
 }
 
-/** A number that a person replaces by a number with a point stays a number, because the cell showed a point. */
+/** If a person replaces a number by a number with a point, the cell stays a number, because it showed a point. */
 const editCell = (row: FileRow, at: number, value: string) => {
   const isNumber = row.numeric?.[at] === true && /^[+-]?\d*\.\d+$/.test(value.trim())
   setCell(row, at, value)

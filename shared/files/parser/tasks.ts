@@ -38,8 +38,8 @@ export const runTask = <Name extends TaskName>(name: Name, deps: FileDeps, input
   (tasks[name] as (deps: FileDeps, input: TaskInput<Name>) => Promise<TaskOutput<Name>>)(deps, input)
 
 /**
- * Tasks that write a file in chunks, from a stored file and the outcomes of its rows. `results` returns the first row of the next part, or null;
- * `failed` returns null.
+ * Tasks that write a file in chunks, from a stored file and the outcomes of its rows. At its end, `results` returns the first row of the next part,
+ * or null after the last part. `failed` has one part, so it returns null.
  */
 const streams = {results: resultRows, failed: failedRows}
 

@@ -46,7 +46,7 @@ export async function* within(sheet: AsyncGenerator<SheetRow[]>, {top, bottom}: 
   }
 }
 
-/** Ignores a refusal, because a range may leave out rows that cannot be read. */
+/** Reads the rest of the sheet. Ignores a refusal, because these rows are outside the range. */
 const readOn = async (sheet: AsyncGenerator<SheetRow[]>) => {
   try {
     for await (const _ of sheet);

@@ -4,9 +4,9 @@ import {Refusal} from '../../errors.ts'
 import {OnEdited} from './edits.ts'
 
 /**
- * What all runs of a retry chain share. The number of a module or flow is its position in these lists, from 1. Records and open questions of the
- * chain are stored under these numbers, so entries are never removed. A flow's row numbers refer to one file, read with one reader, and its records
- * are in one module. Builds before this rule stored no module.
+ * What all runs of a retry chain share. The number of a module or flow is its position in these lists, from 1. The chain stores its records and open
+ * questions under these numbers, so entries are never removed. A flow's row numbers refer to one file, read with one reader, and its records are in
+ * one module. Earlier builds stored no module.
  */
 export const Lineage = z.object({
   modules: z.array(z.string()),
@@ -30,7 +30,7 @@ type ReadColumns = {id: string; label: string; sha256: string; reader: unknown}
 
 /**
  * Extends the lineage for a chain's next run, or creates it for the first run. Throws SNAPSHOT_CHANGED for a flow whose file or reader changed,
- * because the same row numbers would mean other rows. A changed module is refused too. The run would not find the records of earlier runs, so it
+ * because the same row numbers would mean other rows. Also throws for a changed module: the run would not find the records of earlier runs, and so
  * would write every row again.
  */
 export const extendLineage = (before: Names | null, {flows, sources}: {flows: WrittenFields[]; sources: ReadColumns[]}): Names => {

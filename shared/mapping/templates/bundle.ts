@@ -25,7 +25,7 @@ type PushedTemplate = {templates: BundledTemplate[]; libraries: PublishedLibrary
  * Checks a bundle's templates before anything is written. Throws INVALID if a template names an unknown connection or lacks a slot of its data
  * contract. Throws TEMPLATE_INVALID with the issues if a template does not fit the newest discovery of its connection, or the libraries. A module or
  * field that only an earlier discovery contains causes a warning instead. A template whose connection has no discovery is not checked against
- * modules. `libraries` and `settings`: those that the bundle sets.
+ * modules. `libraries` and `settings`: the libraries and settings in the bundle.
  */
 export const prepareTemplates = async (db: Db, org: string, pushed: PushedTemplate): Promise<{warnings: string[]}> => {
   const {templates} = pushed

@@ -64,7 +64,10 @@ export const correctRun = async (deps: CorrectionDeps, {body, charset, ...input}
   return {run: run.id, source: source.id, rows, cells: cells.length, kept, matchedBy}
 }
 
-/** Finds the file as the run of a failed.csv read it, with the edits that the cells of failed.csv show. Null if the run is gone. */
+/**
+ * Finds the snapshot source from which a failed.csv was made. Its cleaning contains the edits that failed.csv shows. Null if the run or source is
+ * gone.
+ */
 const findShown = async (
   db: Db,
   {org, importId, origin}: {org: string; importId: string; origin: FailedRowsOrigin},

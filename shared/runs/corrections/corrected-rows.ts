@@ -86,8 +86,8 @@ const assertValue = ({rowNumber, cells, faults}: FileRow, at: number, {columns, 
 }
 
 /**
- * Opens the corrected file. Numbers of a workbook are read as the run read its file. In a failed.csv that was saved as a workbook, displayed
- * numbers are read, because they show what the run read.
+ * Opens the corrected file. Reads the numbers of a workbook as the run read its file. If a failed.csv was saved as a workbook, reads the displayed
+ * numbers instead, because failed.csv shows what the run read.
  */
 const openCorrected = async (deps: FileDeps, {fileKey, reader}: CorrectedFile, readings: RunFile['readings']) => {
   const stored = {fileKey, reader: withReasons(Reader.parse(reader)), readings}

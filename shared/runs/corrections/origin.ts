@@ -7,8 +7,8 @@ import {Refusal} from '../../errors.ts'
 import type {FailedRowsOrigin} from '../results/reason-columns.ts'
 
 /**
- * Refuses a failed.csv as a new file while its run, import and source are kept, because a new import and a retry could both write its rows. A
- * failed.csv of another org's run is accepted, and so is one of an undone run, which no retry continues.
+ * Refuses a failed.csv as a new file while its run, import and source exist. Otherwise a new import and a retry could both write its rows. Accepts a
+ * failed.csv of another org's run, and one of an undone run, which no retry continues.
  */
 export const assertNotCorrection = async (tx: Tx, org: string, {run: runId, source}: FailedRowsOrigin): Promise<void> => {
   const run = await findRun(tx, {org, id: runId})
@@ -23,7 +23,7 @@ export const assertNotCorrection = async (tx: Tx, org: string, {run: runId, sour
   )
 }
 
-/** Whether the last run of the retry chain was undone. */
+/** Whether an undo of the chain's last run has begun. */
 const isUndone = async (tx: Tx, org: string, run: Run): Promise<boolean> => {
   const later = await findRetryId(tx, run.no)
   if (later === null) return (await findUndoState(tx, run.no)).begunBy !== null

@@ -4,7 +4,7 @@ import type {Op} from '../settle/verdict.ts'
 import type {BulkRoute} from './choose-write.ts'
 
 export type BulkKind = 'create' | 'update'
-/** Rows of one kind that may share a bulk file. `isForRecords`: rows of any groups, which record calls must write. */
+/** Rows of one kind that may share a bulk file. `isForRecords`: record calls must write the rows, which may be of several groups. */
 export type BulkRows = {kind: BulkKind; ops: Op[]; isForRecords?: true}
 
 /** The rows of a pass that wait for a bulk file, in groups. Only rows of one group may share a file. */
@@ -17,11 +17,11 @@ export type BulkBatches = {
   /** Removes and returns the rows of a full file. Null: no group fills a file. */
   takeFull(): BulkRows | null
   /**
-   * Removes and returns the rows to write while nothing else is in progress: at most one file of the largest group. If a job is not worth it, returns
-   * for record calls this group and the groups of its kind with less than a quarter of `leastRows`. Null: no row waits.
+   * Takes rows while nothing else is in progress: at most one file of the largest group. Null: no row waits. If a job is not worth it, also takes
+   * other small groups of the kind, for record calls. Small: under a quarter of `leastRows`; after `switchOff`, any size.
    */
   takeIdle(): BulkRows | null
-  /** Removes and returns, for record calls, the group of this row if a job is not worth it. Null: no such group. */
+  /** Takes the group of this row for record calls, if a job is not worth it. Null: no such group. */
   takeLate(number: number): BulkRows | null
   /** Whether a job of the pass is in progress. The CRM executes one job of an org at a time. */
   isBusy: boolean

@@ -10,8 +10,8 @@ import type {BulkResult} from './send-bulk.ts'
 type PreparedRows = {rows: BulkRows; ended: ImportRow[]; others: Op[]}
 
 /**
- * Reads the records of updates again for edits and before images, because rows may have waited for minutes. Kept edits remove fields from
- * rows, so only the largest group with equal fields stays in the file. Creates stay as they are. Record calls keep before images themselves.
+ * Reads the records of updates again for edits and before images, because rows may have waited for minutes. Kept edits remove fields from rows, so
+ * only the largest group with equal fields stays in the file. Returns creates unchanged. Record calls store their before images themselves.
  */
 export const prepareBulk = async (pipeline: RowPipeline, {kind, ops, isForRecords}: BulkRows): Promise<PreparedRows> => {
   const {ctx, flow, bulk} = pipeline
@@ -27,8 +27,8 @@ export const prepareBulk = async (pipeline: RowPipeline, {kind, ops, isForRecord
 }
 
 /**
- * Prepares rows that a job did not write, or did not report, for record calls. Compares updates again if they waited for the job and the run goes
- * on. `ended`: rows that were settled without a write.
+ * Prepares for record calls the rows that a job did not write or did not report. Compares updates again if the flow keeps edits, the rows waited for
+ * the job, and the run continues. `ended`: rows that were settled without a write.
  */
 export const prepareUnsent = async (
   pipeline: RowPipeline,

@@ -172,7 +172,7 @@ const startOnce = async (ctx: Context, no: number, on: SendHooks, request: Start
     const isOther = !(error instanceof CrmError) && !(error instanceof Refusal)
     if (isOther && hasLeft) return {open: error as Error}
     assertOwner(await setUnsent(db, owned))
-    // Before the request leaves, for example, Postgres may fail to return the access token.
+    // The request was not sent. Postgres may, for example, have failed to return the access token.
     if (isOther) return {unsent: error as Error}
     if (error instanceof Refusal) return {unsent: await classifyRefusal(ctx, error)}
     const {crm, message} = error

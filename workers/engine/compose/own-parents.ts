@@ -14,8 +14,8 @@ import {answerOf, digestOf, readSearchText} from './lookups.ts'
 import {describeEnd} from './parents.ts'
 
 /**
- * The result for a value that rows of an earlier flow have, although the search found no record. `answer`: the records of these rows. `why`: if none
- * of these rows has a record, why the first has none.
+ * The result for a value that the search did not find, but that rows of an earlier flow have. `answer`: the records of these rows. `why`: the reason
+ * why the first of these rows has no record, if none of them has one.
  */
 export type OwnParent = {answer: LookupAnswer} | {why: string}
 

@@ -143,7 +143,7 @@ export const linkLate = async (
   return composed.map(one => joined.get(one as ImportRow) ?? one)
 }
 
-/** Links rows whose link an earlier run left empty, for every `order` of the parents. */
+/** Links rows whose parent link an earlier run left empty. Considers all parent candidates, whatever the `order` of the parents. */
 export const linkAgain = async (ctx: Context, compiled: CompiledFlow, rows: ImportRow[], candidates: Map<number, ParentCandidates>) => {
   const belonging = rows.filter(({number}) => candidates.has(number))
   for (const row of belonging) row.parentCandidates = candidates.get(row.number)!

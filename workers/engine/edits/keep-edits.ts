@@ -122,8 +122,8 @@ const compareUpdate = (edits: EditRules, op: Update, record: CrmRecord, written:
 }
 
 /**
- * Whether the record has the last written value. The field may have had more decimal places when the value was written, so its form without rounding
- * counts too.
+ * Whether the record has the last written value. The field may have had more decimal places when the value was written, so the function also compares
+ * the value without rounding.
  */
 const isHeld = (written: WrittenValues | undefined, field: FlowField, {theirs, value}: {theirs: string; value: unknown}) => {
   const held = written?.held(field.apiName, theirs)

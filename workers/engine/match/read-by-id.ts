@@ -10,7 +10,7 @@ import {mayBeCut} from './compare-values.ts'
 type ById = {ids: string[]; fields: string[]}
 type OfModule = Pick<CompiledFlow, 'module'>
 
-/** Reads fields of records by id, with one CRM call per hundred records, and per fifty fields of Zoho. The map has no entry for an absent record. */
+/** Reads fields of records by id. One CRM call reads at most a hundred records and, from Zoho, at most fifty fields. The map omits absent records. */
 export const readById = (ctx: Context, {module}: OfModule, query: ById): Promise<Map<string, CrmRecord>> =>
   readInParts(ctx.connection, query, part => readWithRetry(ctx, () => readPart(ctx, module, part), ctx.slots.small))
 
@@ -52,7 +52,7 @@ export const readWholeUnlessRefused = async (ctx: Context, flow: OfModule, query
   return isWhole ? records : null
 }
 
-/** `whole`: null if the record is absent. Null: the CRM refuses the read. */
+/** Reads one record. Returns `{whole: null}` if the record is absent, and null if the CRM refuses the read. */
 type ReadWhole = (id: string) => Promise<{whole: CrmRecord | null} | null>
 
 /** Reads each record with a possibly cut text again. Removes records that are absent or refused. Returns false if the CRM refused one. */

@@ -29,8 +29,8 @@ export type InheritedRow = {
 export const isInRange = ({from = 1, to = Number.POSITIVE_INFINITY}: RowRange = {}, number: number) => number >= from && number <= to
 
 /**
- * Finds the rows whose record an earlier run of the chain created, claimed, updated or deleted, by row number. Makes no query if there is no
- * earlier run. If the flow deleted and now writes, a row whose record was deleted is skipped, because the undo of its delete needs its entry.
+ * Finds the rows whose record an earlier run of the chain created, claimed, updated or deleted, by row number. Makes no query if there is no earlier
+ * run. If the flow deleted and now writes, a row whose record was deleted ends as skipped. The undo of the delete needs the entry of such a row.
  */
 export const findInheritedRows = async (
   {hot, run, retried}: Pick<Context, 'hot' | 'run' | 'retried'>,

@@ -71,7 +71,7 @@ const startWaiting = (room: Room, rows: ImportRow[]): ImportRow[] => {
   if (lost.length === 0) return rows
   const isSame = (row: ImportRow) => sentDigestOf(room.flow, row).equals(row.sentDigest!)
   const [same, changed] = [lost.filter(isSame), lost.filter(row => !isSame(row))]
-  // Rows whose create another run of the chain sent stay in the window, because this run has not logged them yet.
+  // A row stays in the window if only an earlier run of the chain sent its create, because this run has not logged it yet.
   for (const row of same) if (row.unansweredSends > 0) room.leave(row)
   if (changed.length) room.follow(endChanged(room, changed))
   if (same.length) room.follow(settleRows(room, same))
@@ -158,8 +158,9 @@ const leftMs = ({ctx}: Pass, {dueInMs}: LostCreate) => dueInMs + lagSecondsOf(ct
 const waitForSearch = ({ctx, over, assertGoing}: Pass, ms: number) => waitInPass(ms, {signal: ctx.signal, over, assertGoing})
 
 /**
- * The rows that a search resolved. `isFirst`: the chain has no control record yet, so one row is sent again alone to create it. `waitedMs`: how long
- * the search waited for batches in flight. A bulk job may last for hours, so this time does not count towards the limit of the searches.
+ * The rows that a search resolved. `isFirst`: the chain has no control record yet, so the pass sends one row again, alone, to create it. `waitedMs`:
+ * how long the search waited for batches in flight of this pass and for creates of other runs. A bulk job may last for hours, so this time does not
+ * count towards the limit of the searches.
  */
 type SearchResult = {resolved: Map<ImportRow, RowMatch>; isFirst: boolean; waitedMs?: number}
 

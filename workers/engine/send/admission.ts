@@ -111,7 +111,7 @@ const intend = async (ctx: Context, intents: Intent[]): Promise<boolean> => {
 /** Rows nested in a create are stored and metered together with the create. */
 const intentsOf = (ctx: Context, flow: CompiledFlow, kind: BatchKind, ops: Op[], bulkJob?: number): Intent[] => {
   const rows = ops.map(({row, target, unit}) => {
-    // The rows of an undo have the older marks of the restored fields.
+    // The rows of an undo already have the marks that the restored fields had before.
     if (flow.judge !== 'undo') row.marks = kind === 'update' ? packMarks(flow, row, target!) : null
     return {
       key: row.key,

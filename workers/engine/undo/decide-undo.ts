@@ -101,8 +101,8 @@ const decideFields = ({flow, before, sent, sentEarlier}: UndoRecord, record: Crm
 }
 
 /**
- * Restores the rows of a record as a whole, and only if they are rows that the run sent. A row is edited if it was modified after it
- * was created. A record without the field is one whose rows cannot be read.
+ * Restores the rows of a record as a whole, and only if they are rows that the run sent. A row is edited if it was modified after it was created. If
+ * the record lacks the field, its rows cannot be read.
  */
 const decideRows = ({before, sent, sentEarlier}: UndoRecord, record: CrmRecord, {rowFields, wasSent}: UndoFacts): UndoPlan => {
   const [field] = Object.keys(before) as [string]

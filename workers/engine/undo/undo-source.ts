@@ -225,7 +225,7 @@ function* foldWanted(source: UndoSource, traces: Trace[], effects: UndoEffect[])
 const splitTraces = (traces: Trace[]): Trace[][] =>
   traces.some(({kind}) => kind === 'made') ? [traces] : [...Map.groupBy(traces, ({image}) => image.subform?.field).values()]
 
-/** Uses the later image if two owners stored an image of the same row and attempt. Drops images of items that were refused or not sent. */
+/** Uses the later image if two owners stored an image of the same row, attempt and item. Drops voided images. */
 const dropReplaced = (traces: Trace[]): Trace[] => {
   const latest = new Map<string, Trace>()
   for (const trace of traces) {
@@ -238,8 +238,9 @@ const dropReplaced = (traces: Trace[]): Trace[] => {
 }
 
 /**
- * Orders images from the earliest values. An attempt number is given again only if its first item was not sent, or if two requests read it
- * together. Both images were then read before either send. The later one also has what a person changed in between.
+ * Orders images by attempt. Within one attempt, the latest image comes first. Two images share an attempt number if the first item was not sent, or
+ * if two requests read the number together. Both requests then read the record before either write. Only the later image contains a person's change
+ * in between.
  */
 const byAttempt = (images: BeforeImage[]): BeforeImage[] =>
   [...Map.groupBy(images, ({module, key, phase, attempt}) => `${module} ${key} ${phase} ${attempt}`).values()].flatMap(same =>
