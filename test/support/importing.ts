@@ -70,6 +70,14 @@ export const accounts = {
   ],
 }
 
+/** A flow that deletes the companies whose numbers are in the file. */
+export const deletion = {
+  module: 'Accounts',
+  action: 'delete',
+  match: {by: ['Account_Number']},
+  fields: [{field: 'Account_Number', mode: 'column', source: 'number'}],
+}
+
 /** A flow of leads with a number field, so that a file can have values that the field refuses. */
 export const leads = {
   module: 'Leads',

@@ -33,3 +33,7 @@ export const makeHeldFile = async (org: Org, host: FileHost, {prefix, rows = 1}:
   host.serve(accountRows(rows, prefix))
   return {...made, held: await fire(org, made.path)}
 }
+
+/** Counts the companies whose number begins with `prefix`. */
+export const countRecords = ({crm}: TestDeployment, prefix: string) =>
+  crm.records('example', 'Accounts').filter((record: any) => record.Account_Number?.startsWith(prefix)).length

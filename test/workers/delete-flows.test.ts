@@ -1,5 +1,5 @@
 import test from 'ava'
-import {accounts, type Org, ok, openOrg, prepareImport, readLog, untilEnded, untilRun} from '../support/importing.ts'
+import {accounts, deletion, type Org, ok, openOrg, prepareImport, readLog, untilEnded, untilRun} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
@@ -12,13 +12,6 @@ test.before(async t => {
   here = await startTestDeployment(t, {workers: ['discovery', 'imports'], environment})
   org = await openOrg(here)
 })
-
-const deletion = {
-  module: 'Accounts',
-  action: 'delete',
-  match: {by: ['Account_Number']},
-  fields: [{field: 'Account_Number', mode: 'column', source: 'number'}],
-}
 
 const list = (prefix: string) =>
   here.crm.records('example', 'Accounts').filter(({Account_Number: number}) => String(number).startsWith(prefix))

@@ -1,5 +1,5 @@
 import test from 'ava'
-import {type Org, ok, openOrg, prepareImport, readLog, untilEnded} from '../support/importing.ts'
+import {deletion, type Org, ok, openOrg, prepareImport, readLog, untilEnded} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {endWorker, killAt, openWorkers} from '../support/worker-process.ts'
 
@@ -16,13 +16,6 @@ test.before(async t => {
 
 const startWorker = openWorkers(() => here.config)
 const rows = 250
-
-const deletion = {
-  module: 'Accounts',
-  action: 'delete',
-  match: {by: ['Account_Number']},
-  fields: [{field: 'Account_Number', mode: 'column', source: 'number'}],
-}
 
 const list = (prefix: string) =>
   here.crm.records('example', 'Accounts').filter(({Account_Number}) => String(Account_Number).startsWith(prefix))

@@ -1,5 +1,5 @@
 import test from 'ava'
-import {type Org, ok, openOrg, prepareImport, readLog, untilEnded, untilRun} from '../support/importing.ts'
+import {deletion, type Org, ok, openOrg, prepareImport, readLog, untilEnded, untilRun} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let here: TestDeployment
@@ -10,12 +10,6 @@ test.before(async t => {
   org = await openOrg(here)
 })
 
-const deletion = {
-  module: 'Accounts',
-  action: 'delete',
-  match: {by: ['Account_Number']},
-  fields: [{field: 'Account_Number', mode: 'column', source: 'number'}],
-}
 const start = async (path: string, body: object) => {
   const {run} = await ok(org.call('POST', `${path}/runs`, body), 202)
   return {run: await untilEnded(org.call, `${path}/runs/${run.id}`), log: await readLog(org.call, `${path}/runs/${run.id}`)}

@@ -1,7 +1,8 @@
 import anyTest, {type TestFn} from 'ava'
-import {type Org, ok, openOrg} from '../support/importing.ts'
-import {type FileHost, fire, makeTemplate, noticesOf, seldom, startFileHost, untilOver} from '../support/schedules.ts'
-import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {type Org, ok} from '../support/importing.ts'
+import {openSchedules} from '../support/open-schedules.ts'
+import {type FileHost, fire, makeTemplate, noticesOf, seldom, untilOver} from '../support/schedules.ts'
+import type {TestDeployment} from '../support/test-deployment.ts'
 
 const test = anyTest.serial as TestFn
 
@@ -10,12 +11,8 @@ let host: FileHost
 let org: Org
 
 test.before(async t => {
-  host = await startFileHost()
-  house = await startTestDeployment(t, {workers: ['imports', 'discovery', 'schedules', 'clock'], environment: {PRIVATE_HOSTS: host.place}})
-  await house.hot.query(`update plan_versions set limits = limits || '{"schedules": 100}'`)
-  org = await openOrg(house)
+  ;({house, host, org} = await openSchedules(t))
 })
-test.after.always(() => host.stop())
 
 const schedule = async (encoding?: string, more: object = {}) => {
   const slot = {slot: 'companies', label: 'Companies', columns: ['name', 'number', 'city'], ...(encoding && {reader: {encoding}})}

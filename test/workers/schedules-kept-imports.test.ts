@@ -2,11 +2,12 @@ import anyTest, {type TestFn} from 'ava'
 import {expireImport} from '../../sql/expiry.ts'
 import {doNight} from '../../workers/retention/night.ts'
 import {accountRows, accounts, type Org, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
-import {fireStopped, importPath, makeHeldFile, refusedFiring as refused} from '../support/kept-files.ts'
+import {countRecords, fireStopped, importPath, makeHeldFile, refusedFiring as refused} from '../support/kept-files.ts'
+import {openSchedules} from '../support/open-schedules.ts'
 import {setWindow} from '../support/retention.ts'
-import {type FileHost, fire, listFirings, makeSchedule, noticesOf, startFileHost, untilOver} from '../support/schedules.ts'
+import {type FileHost, fire, listFirings, makeSchedule, noticesOf, untilOver} from '../support/schedules.ts'
 import {applyPlan, makePlan} from '../support/sealed-plans.ts'
-import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import type {TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
 const test = anyTest.serial as TestFn
@@ -16,18 +17,11 @@ let host: FileHost
 let org: Org
 
 test.before(async t => {
-  host = await startFileHost()
-  const environment = {PRIVATE_HOSTS: host.place, IMPORTS_PER_WORKER: '1'}
-  house = await startTestDeployment(t, {workers: ['imports', 'discovery', 'schedules', 'clock'], environment})
-  await house.hot.query(`update plan_versions set limits = limits || '{"schedules": 100}'`)
-  org = await openOrg(house)
+  ;({house, host, org} = await openSchedules(t, {IMPORTS_PER_WORKER: '1'}))
 })
-test.after.always(() => host.stop())
 
 const idOf = (path: string) => path.split('/').at(-1)!
 const importOf = (firing: any, by: Org = org) => importPath(by, firing)
-const countRecords = (prefix: string) =>
-  house.crm.records('example', 'Accounts').filter((record: any) => record.Account_Number?.startsWith(prefix)).length
 const fireRefused = (path: string, file: string) => fireStopped(house, org, {host, path, file})
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 let unbegun = 0
@@ -54,7 +48,7 @@ test('a file that was run is unchanged, although the run of another file stopped
   t.like(await fireRefused(path, accountRows(2, 'Kb-')), refused)
   host.serve(accountRows(2, 'Ka-'))
   t.like(await fire(org, path), {outcome: 'unchanged', runId: null})
-  t.is(countRecords('Kb-'), 0)
+  t.is(countRecords(house, 'Kb-'), 0)
 })
 
 test('the rest of a file is run, although another file stopped later and a run of the import was authorised', async t => {
@@ -66,7 +60,7 @@ test('the rest of a file is run, although another file stopped later and a run o
   await ok(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 1, importId: first.importId}), 200)
   host.serve(accountRows(5, 'Kc-'))
   t.like(await fire(org, path), {outcome: 'done', importId: first.importId, counts: {rowsWritten: 2}})
-  t.deepEqual([countRecords('Kc-'), countRecords('Kd-')], [5, 0])
+  t.deepEqual([countRecords(house, 'Kc-'), countRecords(house, 'Kd-')], [5, 0])
 })
 
 test('a file whose stopped run was undone is unchanged, and its rest is not run', async t => {

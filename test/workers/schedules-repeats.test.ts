@@ -1,8 +1,9 @@
 import anyTest, {type TestFn} from 'ava'
-import {accountRows, type Org, ok, openOrg, untilEnded} from '../support/importing.ts'
-import {fireStopped, importPath, makeHeldFile, refuseCreates, refusedFiring as refused} from '../support/kept-files.ts'
-import {type FileHost, fire, makeSchedule, startFileHost, untilOver} from '../support/schedules.ts'
-import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {accountRows, type Org, ok, untilEnded} from '../support/importing.ts'
+import {countRecords, fireStopped, importPath, makeHeldFile, refuseCreates, refusedFiring as refused} from '../support/kept-files.ts'
+import {openSchedules} from '../support/open-schedules.ts'
+import {type FileHost, fire, makeSchedule, untilOver} from '../support/schedules.ts'
+import type {TestDeployment} from '../support/test-deployment.ts'
 
 const test = anyTest.serial as TestFn
 
@@ -11,16 +12,10 @@ let host: FileHost
 let org: Org
 
 test.before(async t => {
-  host = await startFileHost()
-  house = await startTestDeployment(t, {workers: ['imports', 'discovery', 'schedules', 'clock'], environment: {PRIVATE_HOSTS: host.place}})
-  await house.hot.query(`update plan_versions set limits = limits || '{"schedules": 100}'`)
-  org = await openOrg(house)
+  ;({house, host, org} = await openSchedules(t))
 })
-test.after.always(() => host.stop())
 
 const importOf = (firing: any) => importPath(org, firing)
-const countRecords = (prefix: string) =>
-  house.crm.records('example', 'Accounts').filter((record: any) => record.Account_Number?.startsWith(prefix)).length
 const fireRefused = (path: string, file: string) => fireStopped(house, org, {host, path, file})
 const makeHeld = (prefix: string) => makeHeldFile(org, host, {prefix})
 
@@ -32,7 +27,7 @@ test('if a person retried only some rows of a stopped run, the next firing runs 
   const {run} = await ok(org.call('POST', `${importOf(first)}/runs`, {retryOf: first.runId, rows: {from: 4, to: 4}}), 202)
   t.like(await untilEnded(org.call, `${importOf(first)}/runs/${run.id}`), {stop: null, rowsWritten: 1})
   t.like(await fire(org, path), {outcome: 'done', importId: first.importId, counts: {rowsWritten: 1}})
-  t.is(countRecords('Kq-'), 5)
+  t.is(countRecords(house, 'Kq-'), 5)
   t.like(await fire(org, path), {outcome: 'unchanged'})
 })
 
@@ -44,7 +39,7 @@ test('if a run stopped before its first row and a person then ran only some rows
   t.like(await untilEnded(org.call, `${importOf(first)}/runs/${run.id}`), {stop: null, rowsWritten: 1})
   t.like(await untilOver(org, path, first.id), {outcome: 'done'})
   t.like(await fire(org, path), {outcome: 'done', importId: first.importId, counts: {rowsWritten: 2}})
-  t.is(countRecords('Kx-'), 3)
+  t.is(countRecords(house, 'Kx-'), 3)
 })
 
 test('an older file is refused after a later firing ran it, although another file was run since', async t => {
@@ -103,7 +98,7 @@ test('a file that was held twice is run once, unless a firing is asked to run it
   t.like(await untilOver(org, path, second.id), {outcome: 'done'})
   t.like(await decide(held, 'accept'), {status: 409, body: {code: 'FILE_NOT_HELD'}})
   t.like(await org.call('POST', `${importOf(held)}/runs`, {}), {status: 409, body: {code: 'FILE_NOT_HELD'}})
-  t.is(countRecords('W-'), 1)
+  t.is(countRecords(house, 'W-'), 1)
   await ok(decide(held, 'discard'), 200)
   const again = await fire(org, path, {again: true})
   await ok(decide(again, 'accept'), 200)

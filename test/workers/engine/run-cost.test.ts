@@ -8,6 +8,8 @@ import {beginRun, openLedger} from '../../support/running.ts'
 import {until} from '../../support/until.ts'
 
 const Cost = z.object({operation: z.string(), calls: z.number(), credits: z.number()})
+const created = {operation: 'create', calls: 1, credits: 10}
+const queried = {operation: 'query', calls: 1, credits: 1}
 
 /** Opens the cost of a run. `warned`: resolves at the first cost that could not be stored. */
 const open = async (t: ExecutionContext, label: string) => {
@@ -34,10 +36,7 @@ test('the cost of calls that could not be stored is stored with the next ones', 
   await here.db.query(sql.unsafe`alter table run_costs_away rename to run_costs`)
   cost.note({operation: 'create', credits: 10, ms: 5})
   await cost.close()
-  t.deepEqual(await stored(), [
-    {operation: 'create', calls: 2, credits: 20},
-    {operation: 'query', calls: 1, credits: 1},
-  ])
+  t.deepEqual(await stored(), [{operation: 'create', calls: 2, credits: 20}, queried])
 })
 
 test('the last costs of a run are stored by a second try', async t => {
@@ -48,7 +47,7 @@ test('the last costs of a run are stored by a second try', async t => {
   await warned
   await here.db.query(sql.unsafe`alter table run_costs_away rename to run_costs`)
   await closed
-  t.deepEqual(await stored(), [{operation: 'create', calls: 1, credits: 10}])
+  t.deepEqual(await stored(), [created])
 })
 
 test('costs are stored again if the connection was lost before their commit', async t => {
@@ -68,10 +67,7 @@ test('costs are stored again if the connection was lost before their commit', as
   blocker.release()
   cost.note({operation: 'query', credits: 1, ms: 5})
   await cost.close()
-  t.deepEqual(await stored(), [
-    {operation: 'create', calls: 1, credits: 10},
-    {operation: 'query', calls: 1, credits: 1},
-  ])
+  t.deepEqual(await stored(), [created, queried])
 })
 
 test('costs whose commit got no answer are stored once', async t => {
@@ -82,10 +78,7 @@ test('costs whose commit got no answer are stored once', async t => {
   t.is(proxy.lost('insert into run_costs'), 1)
   cost.note({operation: 'query', credits: 1, ms: 5})
   await cost.close()
-  t.deepEqual(await stored(), [
-    {operation: 'create', calls: 1, credits: 10},
-    {operation: 'query', calls: 1, credits: 1},
-  ])
+  t.deepEqual(await stored(), [created, queried])
 })
 
 test('costs whose commit failed without a clear answer are stored again', async t => {
@@ -97,5 +90,5 @@ test('costs whose commit failed without a clear answer are stored again', async 
   await warned
   await here.hot.query('drop trigger fail on run_costs')
   await cost.close()
-  t.deepEqual(await stored(), [{operation: 'create', calls: 1, credits: 10}])
+  t.deepEqual(await stored(), [created])
 })
