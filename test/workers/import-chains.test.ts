@@ -120,6 +120,8 @@ test.serial('a lost create that the retry sees refused is reported as one that m
   t.like(finals.get(1), {outcome: 'refused', code: 'INVALID_DATA'})
   t.regex(finals.get(1).message, /may exist/)
   t.regex((await org.call('GET', `${path}/results.csv?run=${second.id}`)).text, /may exist/)
+  const {rows} = (await org.call('GET', `${path}/runs/${second.id}/rows`)).body
+  t.like(rows[0].entries[0], {outcome: 'refused', mayExist: true, mayExistTwice: false})
   t.is(
     (await org.call('GET', `${path}/failed.csv?run=${second.id}`)).text.trim(),
     `lading: row of ${second.id} ${source.id},lading: error,name,number,city`,
