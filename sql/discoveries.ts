@@ -110,6 +110,15 @@ export const listDiscoveredModules = (db: Db, discovery: string): Promise<readon
       select module from discovered_modules where discovery_id = ${discovery} order by api_name collate "C"`)
     .then(rows => rows.map(({module}) => module))
 
+/** Reads modules of the connection's newest discovery, by API name. `id`: the discovery, or null if there is none. */
+export const readNewestModules = async (db: Db, {connector, modules}: {connector: string; modules: string[]}) => {
+  const rows = await db.any(sql.type(z.object({id: z.string(), module: DiscoveredModule.nullable()}))`
+    select d.id, m.module
+    from (select id from discoveries where connector_id = ${connector} order by id desc limit 1) d
+      left join discovered_modules m on m.discovery_id = d.id and m.api_name = any(${sql.array(modules, 'text')})`)
+  return {id: rows[0]?.id ?? null, modules: new Map(rows.flatMap(({module}) => (module ? [[module.apiName, module]] : [])))}
+}
+
 /** Returns null if the newest discovery of the connection has no such module. */
 export const findDiscoveredModule = async (db: Db, {connector, module}: {connector: string; module: string}) => {
   const row = await db.maybeOne(sql.type(z.object({module: DiscoveredModule}))`

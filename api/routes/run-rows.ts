@@ -49,6 +49,9 @@ const EntryAnswer = Answer({
   recordUrl: z.string().nullable().describe("The record's page at the CRM. Null: no record, or its page is not known"),
   message: z.string().nullable().describe('The reason, in words. Null: none'),
   mayExistTwice: z.boolean().describe('True: a create of the row was unanswered, so its record may exist twice'),
+  mayExist: z
+    .boolean()
+    .describe('True: an earlier create of the row was unanswered, so its record may exist, and `failed.csv` leaves the row out'),
   linkEmpty,
   changes: z
     .array(Change)

@@ -14,7 +14,7 @@ import {RecordsMoved} from './results/outcomes.ts'
 import {PLAN_ACTIONS, type PlanAction, stepOf} from './results/plan-csv.ts'
 import {openPlannedRows} from './results/planned-rows.ts'
 import type {PlannedValues} from './results/planned-values.ts'
-import type {RowOutcomeName} from './results/row-result.ts'
+import {mayHaveRecord, type RowOutcomeName} from './results/row-result.ts'
 import {itemsOf, readLines} from './segment.ts'
 
 /** `request`: if given, reading stops when the client disconnects. */
@@ -130,6 +130,8 @@ export type RunRowEntry = {
   code: string | null
   message: string | null
   mayExistTwice: boolean
+  /** Whether failed.csv leaves the row out, because an earlier create of it got no answer. */
+  mayExist: boolean
   /** Whether the row was written without the link in `field`. */
   linkEmpty: boolean
   /** The values that a dry run would change. Null if no values are stored or the run writes. `old` is empty if the caller may not read it. */
@@ -213,6 +215,7 @@ const describeIn = ({modules, flows}: Snapshot, {dryRun, withOld}: {dryRun: bool
       field: target || null,
       fieldLabel: target ? labelOf(target) : null,
       mayExistTwice: final.disclosed,
+      mayExist: mayHaveRecord(final),
       linkEmpty: isLinkEmpty(final, row),
       action: dryRun && outcome !== 'lookup' && (phase !== 'edit' || outcome === 'would_ask') ? stepOf(finalStep) : null,
       changes: query?.changes.map(([field, old, now]) => ({field, label: labelOf(field), old: withOld ? old : '', new: now})) ?? null,

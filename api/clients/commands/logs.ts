@@ -136,9 +136,5 @@ const sayRows = async (cli: Cli, session: Session, run: Json, {failed, source}: 
 /** Whether failed.csv includes a row whose write failed. It leaves out rows that do not fit the header, and rows whose record may exist. */
 export const isInFailedFile = ({entries}: Json): boolean =>
   !entries.some(
-    ({phase, outcome, code, message, mayExistTwice}: Json) =>
-      (phase === 'write' && outcome === 'unanswered') ||
-      code === 'ROW_RAGGED' ||
-      mayExistTwice ||
-      message?.endsWith('was never answered, so the record may exist already'),
+    ({phase, outcome, code, mayExist}: Json) => (phase === 'write' && outcome === 'unanswered') || code === 'ROW_RAGGED' || mayExist,
   )

@@ -5,7 +5,7 @@ import {guardCell} from './formula-guard.ts'
 import {type FailedRowsOrigin, nameReasonColumns} from './reason-columns.ts'
 import {BYTE_ORDER_MARK, type ResultsInput} from './results-csv.ts'
 import {type JoinedRow, joinOutcomes} from './row-outcomes.ts'
-import {mentionsMayExist, type OutcomeEntry, resultOf} from './row-result.ts'
+import {mayHaveRecord, resultOf} from './row-result.ts'
 
 type FailedInput = Omit<ResultsInput, 'part' | 'onNext'> & {delimiter: string; origin?: FailedRowsOrigin | undefined}
 
@@ -45,9 +45,7 @@ async function* piecesOf(
 const correctedCells = ({cells, read = cells, edited = {}}: FileRow) => read.map((cell, at) => edited[at] ?? cell)
 
 const isFailed = ({row, outcome}: JoinedRow) =>
-  !row.ragged && outcome !== undefined && resultOf(outcome, []).result === 'Failed' && !outcome.entries.some(isMaybeThere)
-
-const isMaybeThere = ({disclosed, message}: OutcomeEntry) => disclosed || mentionsMayExist(message)
+  !row.ragged && outcome !== undefined && resultOf(outcome, []).result === 'Failed' && !outcome.entries.some(mayHaveRecord)
 
 const lineOf = (cells: string[], delimiter: string) => `${cells.map(cell => cellOf(guardCell(cell))).join(delimiter)}\r\n`
 

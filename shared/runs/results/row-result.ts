@@ -56,8 +56,11 @@ export const mayExist = 'An earlier create of this row was never answered, so th
 /** The wording of `mayExist` in messages that earlier builds stored. */
 const mayExistBefore = 'A create of this row in an earlier run was never answered, so the record may exist already'
 
-export const mentionsMayExist = (message: string | null) =>
-  message !== null && (message.endsWith(mayExist) || message.endsWith(mayExistBefore))
+const mentionsMayExist = (message: string | null) => message !== null && (message.endsWith(mayExist) || message.endsWith(mayExistBefore))
+
+/** Whether the record of a row may exist, although its last create failed. failed.csv leaves such a row out, because a new import would repeat it. */
+export const mayHaveRecord = ({disclosed = false, message}: Pick<OutcomeEntry, 'disclosed' | 'message'>): boolean =>
+  disclosed || mentionsMayExist(message)
 
 const twice = 'A create was sent and never answered, so the record may exist twice'
 

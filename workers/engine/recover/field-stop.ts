@@ -4,7 +4,7 @@ import {deletes} from '../../../shared/mapping/flows/delete.ts'
 import type {SnapshotFlow} from '../../../shared/mapping/flows/snapshot.ts'
 import {isFillable} from '../../../shared/mapping/flows/value-issues.ts'
 import {canContinue} from '../../../shared/runs/stop.ts'
-import {findDiscoveredModule, findLatestDiscovery} from '../../../sql/discoveries.ts'
+import {readNewestModules} from '../../../sql/discoveries.ts'
 import type {RunStop} from '../../../sql/run-heads.ts'
 import type {OfflineContext} from '../context.ts'
 
@@ -14,45 +14,40 @@ type FieldContext = Pick<OfflineContext, 'db' | 'run' | 'snapshot'>
  * Returns why the run must not write, if the newest discovery shows that its fields no longer fit. The CRM drops values of unknown and read-only
  * fields and still reports success. Null: the fields fit, or the run is an undo, which writes what the CRM had before.
  */
-export const findFieldStop = async (ctx: FieldContext): Promise<RunStop | null> =>
-  ctx.run.undoOf === null ? ((await findUnfitStop(ctx)) ?? findUnwritableStop(ctx)) : null
+export const findFieldStop = async ({db, run, snapshot}: FieldContext): Promise<RunStop | null> => {
+  if (run.undoOf !== null) return null
+  const names = [...snapshot.flows.map(({flow}) => flow.module), ...snapshot.modules.map(({apiName}) => apiName)]
+  const newest = await readNewestModules(db, {connector: run.connectorId!, modules: [...new Set(names)]})
+  const unfit = findUnfitIdempotency(snapshot, newest.modules)
+  if (unfit) return {stopped: 'FIELD_NOT_UNIQUE', message: `${unfit}. ${canContinue(run)}`}
+  const unwritable = newest.id === null || newest.id === snapshot.discovery ? null : findUnwritable(snapshot, newest.modules)
+  return unwritable === null ? null : {stopped: 'FIELD_NOT_WRITABLE', message: `${unwritable}. ${canContinue(run)}`}
+}
 
-/** If, for example, an idempotency field accepts duplicates, a create that is sent again could make a second record. */
-const findUnfitStop = async ({db, run, snapshot}: FieldContext): Promise<RunStop | null> => {
+type Modules = ReadonlyMap<string, DiscoveredModule>
+type Snapshot = FieldContext['snapshot']
+
+/** Returns why an idempotency field no longer fits. If it accepts duplicates, a repeated create could make a second record. */
+const findUnfitIdempotency = (snapshot: Snapshot, modules: Modules): string | null => {
   const flows = snapshot.flows.map(({flow}) => flow)
-  for (const {apiName: module, idempotencyField: field} of snapshot.modules) {
-    if (field === undefined) continue
-    const why = findUnfit(await findDiscoveredModule(db, {connector: run.connectorId!, module}), field, flows)
-    if (why) return {stopped: 'FIELD_NOT_UNIQUE', message: `${describeUnfit(module, field, why)}. ${canContinue(run)}`}
+  for (const {apiName, idempotencyField: field} of snapshot.modules) {
+    const why = field === undefined ? null : findUnfit(modules.get(apiName) ?? null, field, flows)
+    if (why) return describeUnfit(apiName, field!, why)
   }
   return null
 }
 
-const findUnwritableStop = async ({db, run, snapshot}: FieldContext): Promise<RunStop | null> => {
-  const connector = run.connectorId!
-  const newest = await findLatestDiscovery(db, connector)
-  if (!newest || newest.id === snapshot.discovery) return null
-  const names = [...new Set(snapshot.flows.map(({flow}) => flow.module))]
-  const found = await Promise.all(names.map(module => findDiscoveredModule(db, {connector, module})))
-  const modules = new Map(names.map((name, at) => [name, found[at] ?? null]))
-  for (const snapshotFlow of snapshot.flows) {
-    const why = findUnwritable(snapshotFlow, modules, snapshot.flows)
-    if (!why) continue
-    const remedy = 'Correct this in the CRM and run a discovery, or change the flow'
-    return {
-      stopped: 'FIELD_NOT_WRITABLE',
-      message: `Flow ${snapshotFlow.flow.id} no longer fits the CRM: ${why}. ${remedy}. ${canContinue(run)}`,
-    }
+const findUnwritable = ({flows}: Snapshot, modules: Modules): string | null => {
+  for (const snapshotFlow of flows) {
+    const why = findDropped(snapshotFlow, modules, flows)
+    if (why)
+      return `Flow ${snapshotFlow.flow.id} no longer fits the CRM: ${why}. Correct this in the CRM and run a discovery, or change the flow`
   }
   return null
 }
 
 /** Returns the first reason why the CRM would drop values of the flow. A module that the discovery could not read gives no reason. */
-const findUnwritable = (
-  {flow, layout}: SnapshotFlow,
-  modules: ReadonlyMap<string, DiscoveredModule | null>,
-  flows: readonly SnapshotFlow[],
-): string | null => {
+const findDropped = ({flow, layout}: SnapshotFlow, modules: Modules, flows: readonly SnapshotFlow[]): string | null => {
   if (deletes(flow)) return null
   const {module: name, parent, subform} = flow
   const module = modules.get(name)
