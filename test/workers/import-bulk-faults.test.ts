@@ -1,6 +1,6 @@
 import test, {type ExecutionContext} from 'ava'
 import {sql} from '../../sql/database.ts'
-import {codesOf, jobs, openBulkImports, rows, written} from '../support/bulk-imports.ts'
+import {codesOf, jobs, matched, openBulkImports, rows, written} from '../support/bulk-imports.ts'
 import {accountRows, type Org, ok, openOrg, readLog, untilRun} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
@@ -98,11 +98,13 @@ test.serial('without a callback, creates of a lost job are sent again after ten 
   t.is(log.filter(({outcome}) => outcome === 'unanswered').length, rows)
 })
 
-test.serial('a job that fails leaves its rows unanswered, and record calls write them once', async t => {
+test.serial('a job that fails leaves its rows unanswered, and record calls write these rows and all later rows', async t => {
   imports.create('Fj-')
   here.crm.faults.add({match: jobs, times: 2, action: 'bulkFailure'})
-  const {log} = await imports.check(t, 'Fj-', await imports.begin(accountRows(rows, 'Fj-')))
-  t.deepEqual(codesOf(log), [...written, 'unanswered RESEND_SAFE', 'unanswered null'].sort())
+  const {log, run} = await imports.check(t, 'Fj-', await imports.begin(accountRows(rows, 'Fj-')))
+  t.is(log.filter(({outcome}) => outcome === 'unanswered').length, rows - matched)
+  t.is(here.crm.journal(jobs).length, 1, 'no further job costs credits')
+  t.like(run.routes[0], {write: 'records', writeWhy: 'The CRM reports a bulk job as failed: FAILED'})
 })
 
 for (const change of ['reversed', 'short', 'doubled'] as const)

@@ -181,6 +181,19 @@ test('written records get the tags of the flow beside their own, and unwritten r
   t.deepEqual(bodies(here, tagCalls), [], 'unchanged rows write nothing')
 })
 
+test('rows of one record are tagged by one call, and each row is logged', async t => {
+  const {here, org} = t.context
+  const csv = `name,number,city\n${Array.from({length: 40}, (_, n) => `C,Oj-${n % 2},Town ${n}`).join('\n')}\n`
+  const {run, path} = await runImport(org, {csv, flow: {...accounts, tags: ['Fair']}})
+  t.deepEqual(tagsOf(here, 'Oj-'), [['Fair'], ['Fair']])
+  t.is(bodies(here, tagCalls).length, 1)
+  const log = tagEntries(await logOf(org, {path, run}))
+  t.deepEqual(
+    log.map(({rowNumber, attempt, outcome}) => [rowNumber, attempt, outcome]).sort(([a], [b]) => a - b),
+    Array.from({length: 40}, (_, n) => [n + 1, 1, 'updated']),
+  )
+})
+
 test('a dry run adds no tags', async t => {
   const {here, org} = t.context
   await runImport(org, {csv: accountRows(3, 'Of-'), flow: {...accounts, tags: ['Fair']}, start: {dryRun: true}})

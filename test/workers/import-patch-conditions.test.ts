@@ -49,3 +49,28 @@ test.serial('a field that the condition excludes for a row keeps no other field 
   )
   t.deepEqual(run.unmapped, [{flowId: 'companies', field: 'Phone', cells: 2}])
 })
+
+const ifAbsent = companies({
+  fields: [column('Account_Name', 'name'), column('Account_Number', 'number'), column('Phone', 'phone', {patch: {overwrite: 'if-absent'}})],
+})
+const puts = {method: 'PUT', path: '/crm/v8/Accounts'}
+
+test.serial('a field that may only be filled keeps the value that an earlier row of the run gave to the record', async t => {
+  const csv = 'name,number,phone\nOne,Qx-1,111\nOne,Qx-1,222\nTwo,Qx-2,\nTwo,Qx-2,333\n'
+  const patchesOf = async (start: object) => {
+    const {run, path} = await runFiles(org, {companies: csv}, [ifAbsent], start)
+    const log = await readLog(org.call, `${path}/runs/${run.id}`)
+    const patches = log.filter(({phase}) => phase === 'patch')
+    return patches.map(({rowNumber, outcome}) => `${rowNumber} ${outcome}`).sort()
+  }
+  t.deepEqual(await patchesOf({dryRun: true}), ['1 planned', '4 planned'])
+  t.deepEqual(await patchesOf({}), ['1 updated', '4 updated'])
+  t.deepEqual([account('Qx-1').Phone, account('Qx-2').Phone], ['111', '333'])
+})
+
+test.serial('a later row fills a field if the patch of an earlier row is refused', async t => {
+  here.crm.create('example', 'Accounts', [{Account_Name: 'One', Account_Number: 'Qw-1'}])
+  here.crm.faults.add({match: {...puts, nth: 3}, times: 1, action: {type: 'refuse', index: 0}})
+  await runFiles(org, {companies: 'name,number,phone\nOne,Qw-1,111\nOne,Qw-1,222\n'}, [ifAbsent])
+  t.is(account('Qw-1').Phone, '222')
+})

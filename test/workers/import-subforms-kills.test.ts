@@ -63,3 +63,16 @@ test.serial('subform rows are neither duplicated nor lost when workers are kille
   await killAtRows(startWorker, {call: org.call, runPath: begun.runPath, rows: [parents + 50, parents + 100, parents + 150]})
   await assertWhole(t, begun)
 })
+
+test.serial(
+  'records stay reserved after their run is cancelled, while the CRM may still execute the request of a killed worker',
+  async t => {
+    const {runPath} = await begin('C')
+    await killAt(startWorker, 'after_send:3')
+    await ok(org.call('POST', `${runPath}/cancel`), 200)
+    startWorker()
+    t.is((await untilEnded(org.call, runPath)).stop.stopped, 'CANCELLED')
+    const held = await here.db.anyFirst(sql.type(z.object({lost: z.boolean()}))`select lost from replacements`)
+    t.true(held.length > 0 && held.every(Boolean))
+  },
+)

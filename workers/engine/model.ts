@@ -59,6 +59,8 @@ export type ImportRow = {
    * field.
    */
   leftEmpty?: string[]
+  /** Only in a patch: fields to write only if the record has no value there. Cleared when the record was read under the row's lock. */
+  onlyAbsent?: string[] | undefined
   hasUniqueKey: boolean
   /** Sent besides the payload, by the row's create only. Updates and comparisons do not use it. */
   idempotency?: {field: string; value: string}
@@ -107,6 +109,8 @@ export type ImportRow = {
   isMetered?: boolean
   /** Only in a patch: whether the run wrote the row before. */
   isSecondWrite?: boolean
+  /** Only in a tag pass: later rows with the same record. They are not sent; the answer for this row settles them. */
+  alike?: ImportRow[]
   /** The subform rows to send in this row's create, as read from the file. */
   nestable?: NestableRows
   /** The subform rows to send in this row's create, as composed. */

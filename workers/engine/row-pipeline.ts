@@ -10,8 +10,9 @@ import {keepEdits} from './edits/keep-edits.ts'
 import {keepImages} from './images/before-images.ts'
 import {findRowDecisions} from './match/match-decisions.ts'
 import {findChainMatches, matchRows} from './match/match-rows.ts'
-import {planStep, planUnchanged} from './match/plan-rows.ts'
-import {dropChanged, findUnchangedOps} from './match/unchanged-records.ts'
+import {lateMsOf, updateUnlessFilled, updateUnlessUnchanged} from './match/needed-updates.ts'
+import {planStep} from './match/plan-rows.ts'
+import {dropChanged} from './match/unchanged-records.ts'
 import type {CompiledFlow, ImportRow, StepKind} from './model.ts'
 import {emptyPipeline, type PreparedChunk, type RowPipeline} from './pipeline-state.ts'
 import {assertRunning, batchHooks, trackWork, waitInPipeline} from './pipeline-work.ts'
@@ -121,7 +122,7 @@ const planRows = async (pipeline: RowPipeline, held: ImportRow[]) => {
   const decisions = await findRowDecisions(ctx, flow, rows)
   const settled = emptySettlement()
   const skipped: ImportRow[] = []
-  const [updates, uncompared]: [Op[], Op[]] = [[], []]
+  const [updates, uncompared, unread]: [Op[], Op[], Op[]] = [[], [], []]
   const creates: ImportRow[] = []
   await dropChanged(ctx, flow, rows)
   for (const row of rows) {
@@ -140,11 +141,14 @@ const planRows = async (pipeline: RowPipeline, held: ImportRow[]) => {
       // The subform's own flow replaces the subform rows of an existing record, so they are not nested.
       if (flow.nestedFlows) forgetNested(row)
       const isUncompared = flow.comparedFields !== null && !flow.edits && row.unchanged === undefined
-      if (locks.acquireRecord(row, planned.target)) (isUncompared ? uncompared : updates).push({row, target: planned.target})
+      if (locks.acquireRecord(row, planned.target))
+        (row.onlyAbsent ? unread : isUncompared ? uncompared : updates).push({row, target: planned.target})
     }
   }
   if (creates.length) await addCreates(pipeline, creates)
-  if (uncompared.length) trackWork(pipeline, updateUnlessUnchanged(pipeline, uncompared))
+  const on = readHooks(pipeline)
+  if (unread.length) await updateUnlessFilled(pipeline, unread, on)
+  if (uncompared.length) trackWork(pipeline, updateUnlessUnchanged(pipeline, uncompared, on))
   // The records of bulk updates are read when their file is prepared.
   const forBulk = new Set(flow.edits ? updates.filter(op => bulkFor(pipeline, 'update')?.holds('update', op)) : [])
   const forRecords = updates.filter(op => !forBulk.has(op))
@@ -162,18 +166,11 @@ const addUpdates = async (pipeline: RowPipeline, ops: Op[]) => {
   for (const op of ops) addUpdate(pipeline, op)
 }
 
-/** Reads the records of updates by id. Skips updates whose record already has every value, and adds the others. */
-const updateUnlessUnchanged = async (pipeline: RowPipeline, ops: Op[]) => {
-  const {ctx, flow} = pipeline
-  const unchanged = await findUnchangedOps(ctx, flow, ops)
-  const changed = ops.filter(op => !unchanged.has(op))
-  await addUpdates(pipeline, changed)
-  const rows = [...unchanged].map(({row}) => row)
-  if (rows.length === 0) return
-  const settled = emptySettlement()
-  for (const {row, target} of unchanged) logSkipped(ctx, flow, settled, row, planUnchanged(target!))
-  await settleSkipped(pipeline, settled, rows)
-}
+const readHooks = (pipeline: RowPipeline) => ({
+  update: (ops: Op[]) => addUpdates(pipeline, ops),
+  plan: (rows: ImportRow[]) => planRows(pipeline, rows),
+  end: (rows: ImportRow[]) => releaseRows(pipeline, rows),
+})
 
 /** Releases the locks of rows that ended. Plans the rows that now hold all their locks. */
 const releaseRows = (pipeline: RowPipeline, rows: ImportRow[]) => {
@@ -197,7 +194,7 @@ const replanRows = async (pipeline: RowPipeline, rows: ImportRow[]) => {
 
 /** Adds an update once the CRM can no longer execute an unanswered update of the same record by another row. */
 const addUpdate = (pipeline: RowPipeline, op: Op): void => {
-  const waitMs = pipeline.ctx.run.dryRun ? 0 : pipeline.ctx.lateUpdates.waitMs(op.target!, op.row.key)
+  const waitMs = lateMsOf(pipeline, op)
   const addLater = () => waitInPipeline(pipeline, waitMs).then(() => addUpdate(pipeline, op))
   if (waitMs === 0) addToBatch(pipeline, 'update', op)
   else trackWork(pipeline, addLater())

@@ -33,10 +33,17 @@ export const writesOf = ({min, max}: CountSpan, partBatches = 0): CallSpan => ({
   credits: spanOf(creditsInBatches(min, creditsOfWrite), creditsInBatches(max, creditsOfWrite) + partBatches),
 })
 
-export const tagsOf = ({min, max}: CountSpan): CallSpan => ({
-  calls: spanOf(countBatches(min), countBatches(max)),
-  credits: spanOf(creditsInBatches(min, creditsOfTags), creditsInBatches(max, creditsOfTags)),
-})
+/**
+ * Returns the calls and credits that tag the records of rows. `repeated`: rows whose record an earlier row may have. Such a row is tagged with the
+ * earlier row, or by a part-filled batch if it comes much later in the file.
+ */
+export const tagsOf = ({min, max}: CountSpan, repeated: number): CallSpan => {
+  const least = Math.max(min && 1, min - repeated)
+  return {
+    calls: spanOf(countBatches(least), countBatches(max) + repeated),
+    credits: spanOf(creditsInBatches(least, creditsOfTags), creditsInBatches(max, creditsOfTags) + repeated),
+  }
+}
 
 /**
  * The maximum number of records that contain a query's control value (shared/crm/controls.ts). A query also asks for that value, so its answer may

@@ -9,17 +9,19 @@ const stamps = 2
  */
 const rowsPerGroup = 1_000
 
-/** Returns the credits of reading back every written row. Subform rows are read with their parents. Deletes are not read back. */
+/**
+ * Returns the credits of reading back every written row. Subform rows and deletes are not read back. A record with a long text may be read once more,
+ * alone.
+ */
 export const priceVerification = (flows: readonly PlannedFlow[], {fieldsPerRead}: Pick<RunFacts, 'fieldsPerRead'>): CountSpan =>
   flows.map(planned => priceFlow(planned, fieldsPerRead)).reduce(addSpans, spanOf(0))
 
 const priceFlow = ({flow, tally, written, patch}: PlannedFlow, fieldsPerRead: number): CountSpan => {
-  const readsOf = ({min, max}: CountSpan, fields: number) => {
+  const readsOf = ({min, max}: CountSpan, fields: number, longTexts: number) => {
     const perRecord = Math.max(1, Math.ceil((fields + stamps) / fieldsPerRead))
-    return spanOf(countBatches(min) * perRecord, (countBatches(max) + Math.ceil(max / rowsPerGroup)) * perRecord)
+    return spanOf(countBatches(min) * perRecord, (countBatches(max) + Math.ceil(max / rowsPerGroup)) * perRecord + Math.min(longTexts, max))
   }
-  if (flow.deletes) return spanOf(0)
-  if (flow.subform) return spanOf(0, tally.parents + Math.ceil(tally.parents / rowsPerGroup))
-  const reads = readsOf(written, flow.mappings.length)
-  return patch ? addSpans(reads, readsOf(spanOf(0, patch.tally.rows), patch.flow.mappings.length)) : reads
+  if (flow.deletes || flow.subform) return spanOf(0)
+  const reads = readsOf(written, flow.mappings.length, tally.longTexts)
+  return patch ? addSpans(reads, readsOf(spanOf(0, patch.tally.rows), patch.flow.mappings.length, patch.tally.longTexts)) : reads
 }

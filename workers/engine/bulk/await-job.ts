@@ -27,9 +27,10 @@ const [firstPollMs, longestPollMs, hintPollMs] = [5_000, 60_000, 1_000] as const
 type NamedJob = Pick<BulkJob, 'no' | 'fileName' | 'operation'>
 /**
  * `url`: the address of the result; null if the job has none or cannot be found. `endedAt`: the CRM's time, rounded up, when it reported the
- * end; null if unknown. `isAbandoned`: the run abandoned a job that the CRM still reported as running.
+ * end; null if unknown. `isAbandoned`: the run abandoned a job that the CRM still reported as running. `failure`: the code with which the CRM
+ * reports the job as failed; null if it does not.
  */
-export type AwaitedJob = {url: string | null; endedAt: string | null; isAbandoned: boolean}
+export type AwaitedJob = {url: string | null; endedAt: string | null; isAbandoned: boolean; failure: string | null}
 
 /** Moves the deadlines of the job's batches to `deadlineSeconds` from now. Throws LeaseLost if this process has lost the run. */
 export const holdDeadline = async ({hot, run, lease}: Context, {no}: Pick<BulkJob, 'no'>): Promise<void> =>
@@ -41,11 +42,12 @@ export const holdDeadline = async ({hot, run, lease}: Context, {no}: Pick<BulkJo
  */
 export const awaitJob = async (ctx: Context, named: NamedJob, job: string | null): Promise<AwaitedJob> => {
   const id = job ?? (await findLostJob(ctx, named))
-  if (id === null) return {url: null, endedAt: null, isAbandoned: false}
+  const unknown = {url: null, endedAt: null, isAbandoned: false, failure: null}
+  if (id === null) return unknown
   const status = await pollJob(ctx, named, id)
   atPoint('bulk_ended')
-  const isAbandoned = status?.state === 'running'
-  return status?.state === 'done' ? {url: status.resultUrl, endedAt: status.readAt, isAbandoned} : {url: null, endedAt: null, isAbandoned}
+  if (status?.state === 'done') return {...unknown, url: status.resultUrl, endedAt: status.readAt}
+  return {...unknown, isAbandoned: status?.state === 'running', failure: status?.state === 'failed' ? (status.crm.code ?? 'FAILED') : null}
 }
 
 /**

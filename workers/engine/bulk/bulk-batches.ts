@@ -30,7 +30,7 @@ export type BulkBatches = {
    * smaller file of creates and the first of updates. Never true after `switchOff`.
    */
   isWorthIt(rows: BulkRows): boolean
-  /** Makes record calls write every further row. `why`: the reason for which the CRM refuses the file. */
+  /** Makes record calls write every further row. `why`: why the CRM refuses the file, or that a job failed. */
   switchOff(why: string): Promise<void>
   isOff: boolean
 }

@@ -30,8 +30,8 @@ const noSlot: BatchSlot = {granted: async () => {}, give() {}, again: async () =
 type SendHooks = AdmissionHooks & Pick<BatchHooks, 'leave' | 'leaving'> & {over: AbortSignal}
 
 /**
- * The result of a bulk batch. `refused`: why the CRM refuses the file or the job; null if it does not. `hasWaited`: whether the rows waited for a
- * job, so that people may have edited their records meanwhile.
+ * The result of a bulk batch. `refused`: why the CRM refuses the file or the job, or that the job failed; null if neither is so. `hasWaited`:
+ * whether the rows waited for a job, so that people may have edited their records meanwhile.
  */
 export type BulkResult = BatchResult & {refused: string | null; hasWaited: boolean}
 
@@ -72,7 +72,9 @@ export const sendBulk = async (ctx: Context, flow: CompiledFlow, route: BulkRout
     batchSent(rows.kind)
     const awaited = await awaitJob({...ctx, signal: AbortSignal.any([ctx.signal, on.over])}, job, requested.job)
     const settled = await settleJob(ctx, flow, {no, kind: rows.kind, ...awaited}, {...admitted, keys: content.keys}, on.leave)
-    return {...settled, unsent: [...settled.unsent, ...admitted.left], refused: null, hasWaited: true}
+    // Further files of the flow have the same columns, so each would probably cost the credits of another failed job.
+    const refused = awaited.failure === null ? null : `The CRM reports a bulk job as failed: ${awaited.failure}`
+    return {...settled, unsent: [...settled.unsent, ...admitted.left], refused, hasWaited: true}
   }
   if ('open' in requested) throw requested.open
   const unsent = await giveBack()

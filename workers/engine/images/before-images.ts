@@ -41,10 +41,10 @@ export const keepImages = async (ctx: Context, flow: CompiledFlow, ops: Op[]): P
   const {records, isRefused} = await findRecords(ctx, flow, updates)
   const written = await flow.marks?.list(updates.map(({target}) => target))
   await images.keep(
-    updates.flatMap(({row, target}): BeforeImage[] => {
+    updates.flatMap((update): BeforeImage[] => {
+      const {row, target} = update
       const record = records.get(target)
-      const place = {row: row.number, key: row.key, flow: flow.no, module: flow.module.no, recordId: target}
-      const sent = {...place, phase: flow.patchPlan ? ('patch' as const) : ('write' as const), sent: row.payload}
+      const sent = {...placeOf(flow, update), sent: row.payload}
       if (!record) {
         // If the CRM answered the read without this record, the record is gone. The CRM will refuse its update, so no image is needed.
         if (isRefused) row.remarks = [...new Set([...(row.remarks ?? []), notKept])]
@@ -54,6 +54,26 @@ export const keepImages = async (ctx: Context, flow: CompiledFlow, ops: Op[]): P
       return [{...sent, before: pick(record, Object.keys(row.payload)), ...(marks !== undefined && {marks})}]
     }),
   )
+}
+
+const placeOf = (flow: CompiledFlow, {row, target}: Update) => ({
+  row: row.number,
+  key: row.key,
+  flow: flow.no,
+  module: flow.module.no,
+  recordId: target,
+  phase: flow.patchPlan ? ('patch' as const) : ('write' as const),
+})
+
+/**
+ * Voids the images of patches that were refused at their first send, or not sent because the run stops. Call it when that is certain: a patch that is
+ * sent again after a takeover stores no second image. An undo finds such images of other writes by the rows of the chain, which show no patches.
+ */
+export const voidPatchImages = async ({images, log}: Pick<Context, 'images' | 'log'>, flow: CompiledFlow, ops: Op[]): Promise<void> => {
+  const patches = ops.filter((op): op is Update => op.target !== null && op.row.unansweredSends === 0)
+  if (!images || !flow.patchPlan || patches.length === 0) return
+  const voids = patches.map((op): BeforeImage => ({...placeOf(flow, op), before: {}, sent: {}, isVoid: true}))
+  await images.keep(voids).catch((err: unknown) => log.warn({err}, 'could not void the before images of refused or unsent patches'))
 }
 
 const notKept = 'The CRM did not show the earlier values, so an undo leaves this record as it is'

@@ -10,13 +10,15 @@ import type {CompiledFlow, CompileFlowInput} from '../model.ts'
 /**
  * What a patch pass writes to the records of a flow's rows, after all flows. `rules`: by field. `parent`: the late link to parents, or
  * null. `repair`: the flow that also fills links which an earlier run of the chain left empty. It is null if the run is no retry, if the
- * flow is a subform flow, or if it has no links. `compileFor`: returns the flow with the mappings of these fields only.
+ * flow is a subform flow, or if it has no links. `compileFor`: returns the flow with the mappings of these fields only. `planned`: the fields with
+ * `if-absent` that a dry run has planned to fill, by record and field.
  */
 export type PatchPlan = {
   rules: Map<string, Rule>
   parent: ParentLink | null
   repair: CompiledFlow | null
   compileFor(fields: readonly string[]): CompiledFlow
+  planned: Set<string>
 }
 
 type Rule = {hows: Set<number>; onlyAbsent: boolean}
@@ -63,7 +65,9 @@ export const compilePatchPlan = (
     compiled.set(name, narrowed)
     return narrowed
   }
-  return rules.size || repair ? {...flow, comparedFields, edits, patchPlan: {rules, parent: late, repair, compileFor}} : null
+  return rules.size || repair
+    ? {...flow, comparedFields, edits, patchPlan: {rules, parent: late, repair, compileFor, planned: new Set()}}
+    : null
 }
 
 /** Compiles the flow with these fields only, for rows whose records exist. */

@@ -2,23 +2,18 @@ import type {FileRow} from '../../../shared/files/row.ts'
 import {countPlannedPatches, findPatchable, findRecordsOf, HOW} from '../../../sql/chain-rows.ts'
 import {PASS} from '../../../sql/run-cursors.ts'
 import {composeRows, composeUnlinked} from '../compose/compose-rows.ts'
-import type {LookupNote} from '../compose/link-rows.ts'
 import {findParentCandidates, linkAgain, linkLate} from '../compose/parents.ts'
 import type {Context} from '../context.ts'
-import {isPlannedId} from '../dry-run/planned-ids.ts'
 import {type LateRows, type PriorSend, runLatePass} from '../late-pass.ts'
-import {readById} from '../match/read-by-id.ts'
 import {type CompiledFlow, type ImportRow, isRow, type RowFailure} from '../model.ts'
 import {measureRow} from '../pass.ts'
 import type {PreparedChunk, RowPipeline} from '../pipeline-state.ts'
 import type {PassCounts} from '../read/pass-counts.ts'
 import {readChunks} from '../read/read-rows.ts'
 import {isInRange} from '../recover/inherited-rows.ts'
-import {addSteps, skipStale} from '../sealed-plan/keep-to-plan.ts'
-import {countEmptyLinks, logOutcome} from '../settle/log-entries.ts'
-import {emptySettlement} from '../settle/settler.ts'
-import {patchPresent} from '../settle/skipped-rows.ts'
+import {addSteps} from '../sealed-plan/keep-to-plan.ts'
 import type {PatchPlan} from './build-patches.ts'
+import {endEmptyPatches, hasFields} from './end-empty.ts'
 
 export type CompiledPatchFlow = CompiledFlow & {patchPlan: PatchPlan}
 /**
@@ -83,18 +78,23 @@ const preparePatches = async (
   const mine = entered.filter(({rowNumber}) => records.has(rowNumber))
   const joined = await composePatches(ctx, flow, mine, records)
   const rows = joined.filter(one => isRow(one))
-  for (const row of rows) findPatchTarget(flow, row, records.get(row.number)!, prior.get(row.number))
+  for (const row of rows) {
+    const record = records.get(row.number)!
+    findPatchTarget(flow, row, record, prior.get(row.number))
+    noteOnlyAbsent(flow, row, record)
+  }
   for (const one of joined) counts.noteUnmapped(one)
   for (const row of rows) counts.noteLinks(row)
-  await leaveFilled(ctx, flow, rows, records)
-  const [full, empty] = [rows.filter(hasFields), rows.filter(row => !hasFields(row))]
   const failures: RowFailure[] = joined.flatMap(one => (isRow(one) ? [] : [one]))
   await addSteps(ctx, flow, 'patch', joined)
-  const answeredRows = empty.filter(isAnswered)
-  const gone = new Set([...full, ...failures, ...answeredRows].map(({number}) => number))
-  for (const {rowNumber} of entered) if (!gone.has(rowNumber)) window.leave(rowNumber)
-  await settleAnswered(pipeline, flow, answeredRows)
-  return {rows: full, failures, unmatched: [], inherited: []}
+  const composed = new Set(joined.map(({number}) => number))
+  for (const {rowNumber} of entered) if (!composed.has(rowNumber)) window.leave(rowNumber)
+  await endEmptyPatches(
+    pipeline,
+    flow,
+    rows.filter(row => !hasFields(row)),
+  )
+  return {rows: rows.filter(hasFields), failures, unmatched: [], inherited: []}
 }
 
 /** Counts the unmapped cells of rows that an earlier owner settled beyond its last low-water mark. Removes the rows from the window. */
@@ -149,10 +149,6 @@ const composeAlike = async (ctx: Context, flow: CompiledPatchFlow, rows: FileRow
   return composed.map(one => linked.get(one as ImportRow) ?? one)
 }
 
-const hasFields = ({payload}: ImportRow) => Object.keys(payload).length > 0
-/** Whether a row with nothing to write still needs a log entry. */
-const isAnswered = ({notes, attempt, step}: ImportRow) => attempt > 0 || (notes?.length ?? 0) > 0 || Boolean(step)
-
 const findTargets = async (
   {hot, chain, retried, run}: Context,
   flow: CompiledPatchFlow,
@@ -186,61 +182,14 @@ const findPatchTarget = (
 }
 
 /**
- * Drops values of fields that may be filled only while they are empty, if the record has a value. These are fields with `if-absent`, and
- * repaired links of records that the chain created. A repaired link with a rule about edited values follows that rule instead.
+ * Notes the fields of the row that may be filled only while they are empty: fields with `if-absent`, and repaired links of records that the chain
+ * created. A repaired link with a rule about edited values follows that rule instead.
  */
-const leaveFilled = async (
-  ctx: Context,
-  {module, patchPlan, edits}: CompiledPatchFlow,
-  rows: ImportRow[],
-  records: Map<number, PatchableRow>,
-) => {
-  const isRepaired = (row: ImportRow, field: string) => {
-    const {how, emptyLinks} = records.get(row.number)!
-    return isMade(how) && emptyLinks.includes(field) && !edits?.choices.has(field)
-  }
-  const listOnlyAbsent = (row: ImportRow) =>
-    Object.keys(row.payload).filter(field => patchPlan.rules.get(field)?.onlyAbsent || isRepaired(row, field))
-  const asking = rows.filter(row => listOnlyAbsent(row).length > 0)
-  const fields = [...new Set(asking.flatMap(listOnlyAbsent))]
-  // In a dry run, a record that does not exist yet has no values.
-  const ids = [...new Set(asking.map(({decided}) => decided!.target!))].filter(id => !isPlannedId(id))
-  const filled = new Set(
-    [...(await readById(ctx, {module}, {ids, fields})).values()].flatMap(record =>
-      fields.filter(field => isFilled(record[field])).map(field => `${record.id} ${field}`),
-    ),
-  )
-  for (const row of asking)
-    for (const field of listOnlyAbsent(row)) if (filled.has(`${row.decided!.target} ${field}`)) delete row.payload[field]
+const noteOnlyAbsent = ({patchPlan, edits}: CompiledPatchFlow, row: ImportRow, {how, emptyLinks}: PatchableRow) => {
+  const isRepaired = (field: string) => isMade(how) && emptyLinks.includes(field) && !edits?.choices.has(field)
+  const fields = Object.keys(row.payload).filter(field => patchPlan.rules.get(field)?.onlyAbsent || isRepaired(field))
+  if (fields.length > 0) row.onlyAbsent = fields
 }
 
 /** Whether the chain created the record. */
 const isMade = (how: number) => how === HOW.made || how === HOW.taken
-
-const isFilled = (value: unknown) =>
-  value !== null && value !== undefined && value !== '' && value !== false && !(Array.isArray(value) && value.length === 0)
-
-const noteOf = ({patchPlan}: CompiledPatchFlow, {field, code, message}: LookupNote) => ({
-  code: field === patchPlan.parent?.field ? 'PARENT_FAILED' : `LOOKUP_${code}`,
-  message,
-  target: field,
-})
-
-/** Settles rows with nothing left to write. Logs each row under its last attempt, so that an unanswered patch is no longer counted as unanswered. */
-const settleAnswered = async ({ctx, window}: RowPipeline, flow: CompiledPatchFlow, rows: ImportRow[]) => {
-  if (rows.length === 0) return
-  const settled = emptySettlement()
-  for (const row of rows) {
-    const {attempt, notes} = row
-    const [note] = notes ?? []
-    row.notes = []
-    countEmptyLinks(settled, flow, row)
-    const reason =
-      attempt > 0 ? patchPresent : row.step ? skipStale('The plan patches the record, but nothing is left to patch') : noteOf(flow, note!)
-    logOutcome({flow, settled}, row, 'skipped', {...reason, attempt})
-  }
-  const leave = () => {
-    for (const {number} of rows) window.leave(number)
-  }
-  await ctx.settler.settle({...settled, leave})
-}

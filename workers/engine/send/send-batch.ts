@@ -8,8 +8,9 @@ import {traced} from '../../../shared/telemetry/tracing.ts'
 import {isPassing} from '../../../sql/database.ts'
 import {isOutage} from '../../../sql/outage.ts'
 import type {Context} from '../context.ts'
+import {voidPatchImages} from '../images/before-images.ts'
 import type {BatchKind, CompiledFlow, ImportRow} from '../model.ts'
-import {RunPaused} from '../run-endings.ts'
+import {RunPaused, RunStopped} from '../run-endings.ts'
 import {type Answers, putBack, settleAnswers} from '../settle/settle-answers.ts'
 import type {NextStep, Op} from '../settle/verdict.ts'
 import {countRecords} from '../subform/send.ts'
@@ -68,7 +69,10 @@ const sendUnderSlot = async (
 ): Promise<BatchResult> => {
   const slot = await queueForSlot(countRecords(ops) > mostOfSmall ? ctx.slots.large : ctx.slots.small, ctx.signal)
   try {
-    const admitted = await admitOps(ctx, flow, kind, ops, slot, on)
+    const admitted = await admitOps(ctx, flow, kind, ops, slot, on).catch(async error => {
+      if (error instanceof RunStopped) await voidPatchImages(ctx, flow, ops)
+      throw error
+    })
     atPoint('after_intent')
     const answered = await transmit(ctx, flow, kind, admitted, {slot, leaving: on.leaving})
     slot.give()
@@ -76,6 +80,7 @@ const sendUnderSlot = async (
     if ('answers' in answered) batchSent(purposeOf(flow, kind))
     if ('unsent' in answered) {
       await putBack(ctx, flow, admitted)
+      if (answered.unsent instanceof RunStopped) await voidPatchImages(ctx, flow, ops)
       return {next: new Map(), unsent: ops, ending: answered.unsent}
     }
     if ('refused' in answered) {

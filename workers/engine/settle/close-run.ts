@@ -6,7 +6,7 @@ import {deleteChainRows} from '../../../sql/chain-rows.ts'
 import {setImportState} from '../../../sql/imports.ts'
 import {deleteExports} from '../../../sql/match-exports.ts'
 import {deleteParentKeys} from '../../../sql/parent-keys.ts'
-import {releaseRun} from '../../../sql/replacements.ts'
+import {loseEarlier, releaseRun} from '../../../sql/replacements.ts'
 import {deleteCursors} from '../../../sql/run-cursors.ts'
 import {countAdmissions, deleteAdmissions, findHead} from '../../../sql/run-heads.ts'
 import {deleteAnswers} from '../../../sql/run-lookups.ts'
@@ -14,6 +14,7 @@ import {beginClose, endRun} from '../../../sql/runs.ts'
 import {addUnreadToCounts, deleteQueued} from '../../../sql/verify-queue.ts'
 import type {LedgerContext} from '../context.ts'
 import {LeaseLost} from '../run-endings.ts'
+import {answerSecondsOf} from '../send/admission.ts'
 
 const rowsPerDelete = 10_000
 const entriesPerDelete = 1_000
@@ -34,6 +35,8 @@ export const closeRun = async (ctx: LedgerContext): Promise<void> => {
   await deleteExports(db, {run: run.no})
   // If the run ended before a bulk job, the job's stored rows remain. This call ends such jobs unless rows are still in flight.
   await endEmptyBulkJobs(db, {run: run.no, fence})
+  // A run that was stopped after a takeover began no pass, so the parents of earlier owners are not marked yet.
+  if (fence > 1) await loseEarlier(db, {run: run.no, fence, seconds: answerSecondsOf(ctx)})
   await releaseRun(db, run.no)
   while ((await deleteAnswers(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
   while ((await deleteParentKeys(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()

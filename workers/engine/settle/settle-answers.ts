@@ -2,6 +2,7 @@ import type {RecordAnswer} from '../../../shared/crm/crm.ts'
 import {atPoint} from '../../../shared/fault-point.ts'
 import type {Context} from '../context.ts'
 import {judgeDelete} from '../delete/delete-verdict.ts'
+import {voidPatchImages} from '../images/before-images.ts'
 import type {BatchKind, CompiledFlow, ImportRow, StepKind} from '../model.ts'
 import {judgePatch} from '../patch/patch-verdict.ts'
 import {type ClaimCandidate, type ClaimVerdict, judgeClaims} from '../recover/judge-claims.ts'
@@ -73,6 +74,11 @@ export const settleAnswers = async (
   atPoint('before_settle')
   ctx.lease.lost.throwIfAborted()
   await ctx.settler.settle(settled)
+  await voidPatchImages(
+    ctx,
+    flow,
+    ops.filter((_, at) => !answers[at]!.ok),
+  )
   return {next, ending}
 }
 

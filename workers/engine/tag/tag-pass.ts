@@ -54,7 +54,9 @@ const prepareTags = async (
   const found = await findTaggable(ctx.hot, {chain: ctx.chain, module: flow.module.no, keys: [...keys.keys()]})
   const records = new Map(found.map(({key, recordId}) => [keys.get(key)!, recordId]))
   for (const number of open) if (!records.has(number)) window.leave(number)
-  const rows = open.flatMap(number => (records.has(number) ? [rowOf(flow, number, records.get(number)!, prior.get(number))] : []))
+  const tagged = open.flatMap(number => (records.has(number) ? [rowOf(flow, number, records.get(number)!, prior.get(number))] : []))
+  const byRecord = [...Map.groupBy(tagged, ({decided}) => decided!.target).values()]
+  const rows = byRecord.map(([first, ...alike]): ImportRow => ({...first!, alike}))
   return {rows, failures: [], unmatched: [], inherited: []}
 }
 

@@ -9,29 +9,30 @@ import {countUnanswered, maySendAgain, type NextStep, type Op} from '../settle/v
 type TagBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number}
 
 /**
- * Settles the answer to a tag call. The outcome of the row's own write does not change. An unanswered call may be repeated, because adding a
- * tag twice changes nothing.
+ * Settles the answer to a tag call, for the row and the rows with the same record. The outcomes of the rows' own writes do not change. An unanswered
+ * call may be repeated, because adding a tag twice changes nothing.
  */
 export const judgeTag = (
   {flow, settled, patienceMs}: TagBatch,
-  {row, target}: Op,
+  {row: sent, target: recordId}: Op,
   answer: Exclude<RecordAnswer, {sent: false}>,
 ): NextStep => {
-  row.attempt++
-  const {attempt} = row
-  const entry = {attempt, recordId: target}
+  const rows = [sent, ...(sent.alike ?? [])]
+  for (const row of rows) row.attempt++
   if (answer.ok) {
-    logOutcome({flow, settled}, row, 'updated', entry)
-    settled.tagged.push({module: flow.module.no, key: row.key, writtenAt: answer.modifiedAt ?? null})
+    for (const row of rows) {
+      logOutcome({flow, settled}, row, 'updated', {attempt: row.attempt, recordId})
+      settled.tagged.push({module: flow.module.no, key: row.key, writtenAt: answer.modifiedAt ?? null})
+    }
     return 'end'
   }
   const {crm} = answer
-  if (crm.unanswered) {
-    countUnanswered(row)
-    logOutcome({flow, settled}, row, 'unanswered', {...entry, code: crm.code, message: `The tags may be missing: ${describeProblem(crm)}`})
-    return maySendAgain(row, patienceMs) ? 'again' : 'end'
-  }
-  const code = crm.code ?? `HTTP_${crm.status}`
-  logOutcome({flow, settled}, row, 'refused', {...entry, code, message: `The tags were not added: ${sayRefusal(crm)}`})
-  return 'end'
+  const {unanswered} = crm
+  const message = unanswered ? `The tags may be missing: ${describeProblem(crm)}` : `The tags were not added: ${sayRefusal(crm)}`
+  const code = unanswered ? crm.code : (crm.code ?? `HTTP_${crm.status}`)
+  for (const row of rows)
+    logOutcome({flow, settled}, row, unanswered ? 'unanswered' : 'refused', {attempt: row.attempt, recordId, code, message})
+  if (!unanswered) return 'end'
+  countUnanswered(sent)
+  return maySendAgain(sent, patienceMs) ? 'again' : 'end'
 }

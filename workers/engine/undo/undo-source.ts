@@ -178,9 +178,12 @@ async function* tracesOf({db, storage}: Context, source: UndoSource): AsyncGener
     }))
 }
 
-/** Returns the images of updates that the CRM refused, or that were not sent. The values of their records are not the run's. */
+/**
+ * Returns the images of updates and of subform rows that the CRM refused, or that were not sent. The values of their records are not the run's. The
+ * run itself voids the images of such patches.
+ */
 const findRefused = async (db: Context['db'], {chain, run}: UndoSource, images: BeforeImage[]): Promise<Set<unknown>> => {
-  const updates = images.filter(({phase, subform}) => phase === 'write' && !subform)
+  const updates = images.filter(({phase}) => phase === 'write')
   // A row of an external engine may have written several records, of which the chain names the last.
   const ofAnyRecord = run.snapshotNo === null
   const written = new Set(await listWrittenPlaces(db, {chain, rows: updates, ofAnyRecord}))

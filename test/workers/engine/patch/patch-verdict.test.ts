@@ -8,7 +8,7 @@ import {openLateUpdates} from '../../../../workers/engine/recover/late-updates.t
 import {emptySettlement} from '../../../../workers/engine/settle/settler.ts'
 import {compiledFlow, field, row} from '../fixtures.ts'
 
-const patchPlan = {rules: new Map(), parent: null, repair: null, compileFor: () => flow}
+const patchPlan = {rules: new Map(), parent: null, repair: null, planned: new Set<string>(), compileFor: () => flow}
 const flow: CompiledFlow = compiledFlow([field('Name')], {patchPlan})
 const refused: RecordAnswer = {
   ok: false,
