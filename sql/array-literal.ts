@@ -9,8 +9,8 @@ export const columnLiteral = <Row, Name extends keyof Row>(rows: readonly Row[],
 export const mappedLiteral = <Row>(rows: readonly Row[], read: (row: Row) => Element): string => literal(rows.length, at => read(rows[at]!))
 
 const literal = (length: number, elementAt: (at: number) => Element) => {
-  const elements: string[] = []
-  for (let at = 0; at < length; at++) elements.push(write(elementAt(at)))
+  const elements = new Array<string>(length)
+  for (let at = 0; at < length; at++) elements[at] = write(elementAt(at))
   return `{${elements.join()}}`
 }
 

@@ -8,6 +8,8 @@ const here = ({dc, crmOrgId}: CrmOrg) => sql.fragment`dc = ${dc} and crm_org_id 
 const turnSeconds = 2
 const cutSeconds = 2
 const growSeconds = 10
+/** How long one slot stays free for a new run after a run has ended, in ms. */
+const reservedMs = 250
 
 /**
  * The channel on which a process learns that its shares may change. The payload names the holder and the CRM org: `holder us.123`. A holder
@@ -17,14 +19,15 @@ export const shareChannel = 'lading_shares'
 const notifyHolder = ({dc, crmOrgId}: CrmOrg) => sql.fragment`pg_notify(${shareChannel}, holder || ' ' || ${`${dc}.${crmOrgId}`})`
 
 const Empty = z.object({})
-const Budget = z.object({total: z.number(), turn: z.number(), turnMs: z.number()})
+const Budget = z.object({total: z.number(), turn: z.number(), turnMs: z.number(), reservedMs: z.number()})
 const grown = sql.fragment`
   greatest(0, coalesce(floor(extract(epoch from lading_now() - greatest(b.cut_at, b.grown_at)) / ${growSeconds}), 0))::int`
 
 /**
  * Locks the CRM org's slot budget until the transaction ends; creates it if there is none. The budget grows by one for every ten seconds without a
  * cut, up to its cap. A budget that was never cut follows its cap at once. A cut budget only grows, because processes may have different caps, and
- * a higher cap must not undo a cut. `turn`: a number that increases every two seconds. `turnMs`: the ms until the next turn.
+ * a higher cap must not undo a cut. `turn`: a number that increases every two seconds. `turnMs`: the ms until the next turn. `reservedMs`: the ms for
+ * which a slot stays free for a new run.
  */
 export const lockBudget = (tx: Tx, {dc, crmOrgId}: CrmOrg, cap: number) =>
   tx.one(sql.type(Budget)`
@@ -33,7 +36,8 @@ export const lockBudget = (tx: Tx, {dc, crmOrgId}: CrmOrg, cap: number) =>
       total = case when b.cut_at is null then excluded.cap else least(excluded.cap, b.total + ${grown}) end,
       grown_at = greatest(b.cut_at, b.grown_at) + ${grown} * make_interval(secs => ${growSeconds})
     returning total, floor(extract(epoch from lading_now()) / ${turnSeconds})::bigint as turn,
-      ceil(1000 * (${turnSeconds} - mod(extract(epoch from lading_now()), ${turnSeconds})))::int as "turnMs"`)
+      ceil(1000 * (${turnSeconds} - mod(extract(epoch from lading_now()), ${turnSeconds})))::int as "turnMs",
+      greatest(0, coalesce(${reservedMs} - 1000 * extract(epoch from lading_now() - freed_at), 0))::int as "reservedMs"`)
 
 /**
  * Cuts the slot budget by 30 % and notifies all holders. Returns the new budget. Returns null if the CRM org has no budget, or if the budget was cut
@@ -99,9 +103,19 @@ export const insertShares = (tx: Tx, {dc, crmOrgId}: CrmOrg, shares: (ShareRow &
       ['text', 'int8', 'int8', 'int2', 'int2', 'int2', 'int2', 'int2'],
     )} as t`)
 
-/** Deletes one share and notifies the other holders. Needs no lock of the budget, because the deletion only frees slots. */
+/**
+ * Deletes one share and notifies the other holders. Needs no lock of the budget, because the deletion only frees slots. For the share of a run, stores
+ * the time first, as renewals change the budget first.
+ */
 export const deleteShare = (db: Db, org: CrmOrg, {holder, share}: {holder: string; share: number}) =>
   db.query(sql.type(Empty)`
-    with gone as (delete from crm_shares where ${here(org)} and holder = ${holder} and share_no = ${share} returning holder)
+    with freed as (
+      update crm_budgets set freed_at = lading_now()
+      where ${here(org)} and exists (
+        select from crm_shares where ${here(org)} and holder = ${holder} and share_no = ${share} and run_no is not null)
+      returning 1),
+    gone as (
+      delete from crm_shares using (select count(*) from freed) as before
+      where ${here(org)} and holder = ${holder} and share_no = ${share} returning holder)
     select ${notifyHolder(org)} from (select distinct holder from crm_shares where ${here(org)} and holder <> ${holder}) as others
     where exists (select from gone)`)

@@ -45,10 +45,10 @@ export const findPending = (db: Db, {org, endpoint, kind}: OfEndpoint & {kind: s
     select ${columns} from deliveries d join notices n using (notice_no)
     where d.org_id = ${org} and endpoint_id = ${endpoint} and n.kind = ${kind} and state = 'pending' order by d.id limit 1`)
 
-/** Restarts a delivery from its first attempt, due now. Returns null if the delivery does not exist. */
+/** Restarts a delivery from its first attempt, due now. Keeps only the time of an earlier success. Returns null if the delivery does not exist. */
 export const beginAgain = (tx: Tx, {org, endpoint, id}: OfEndpoint & {id: string}) =>
   tx.maybeOneFirst(sql.type(z.object({id: z.string()}))`
-    update deliveries set state = 'pending', attempts = 0, next_at = lading_now()
+    update deliveries set state = 'pending', attempts = 0, next_at = lading_now(), last_status = null, last_error = null, answer = null
     where org_id = ${org} and endpoint_id = ${endpoint} and id = ${id} returning id`)
 
 export const putFirst = (tx: Tx, {endpoint, id}: {endpoint: string; id: string}) =>
@@ -133,10 +133,14 @@ export const markFailed = (tx: Db, {id, attempt, status, error, answer, inSecond
       state = ${inSeconds === null ? 'failed' : 'pending'}, next_at = lading_now() + make_interval(secs => ${inSeconds ?? 0})
     where id = ${id} and attempts = ${attempt} and state = 'pending'`)
 
+/**
+ * Records an accepted attempt, also if the delivery was dropped meanwhile. Changes nothing if another sender has claimed the delivery or it was
+ * restarted.
+ */
 export const markDelivered = (tx: Db, {id, attempt, status, error, answer}: DeliveryAttempt) =>
   tx.query(sql.type(Empty)`
     update deliveries set state = 'delivered', last_status = ${status}, last_error = ${error}, answer = ${answer}, delivered_at = lading_now()
-    where id = ${id} and attempts = ${attempt} and state = 'pending'`)
+    where id = ${id} and attempts = ${attempt} and state <> 'delivered'`)
 
 /** Marks the pending deliveries of a disabled endpoint as failed. */
 export const dropPending = (tx: Tx, {endpoint, error}: {endpoint: string; error: string}) =>

@@ -4,7 +4,8 @@ export type EmptyLink = {flow: number; field: string}
 type LinkedRows = {kept: {flow?: number; emptyLinks?: string[] | undefined}[]; emptyLinks?: EmptyLink[] | undefined}
 
 export const countEmptyLinks = ({kept, emptyLinks = []}: LinkedRows): (EmptyLink & {rows: number})[] => {
-  const links = [...emptyLinks, ...kept.flatMap(({flow, emptyLinks: fields = []}) => fields.map(field => ({flow: flow!, field})))]
+  const linked = kept.filter(({emptyLinks: fields}) => fields)
+  const links = [...emptyLinks, ...linked.flatMap(({flow, emptyLinks: fields = []}) => fields.map(field => ({flow: flow!, field})))]
   return [...Map.groupBy(links, ({flow, field}) => `${flow} ${field}`).values()].map(group => ({...group[0]!, rows: group.length}))
 }
 

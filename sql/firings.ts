@@ -216,7 +216,7 @@ type RunFile = {schedule: string; sha256: string; templateVersion: number}
 export const findLastRun = (db: Db, {schedule, sha256, templateVersion}: RunFile) =>
   db.maybeOne(sql.type(LastRun)`
     select i.import_no as "importNo", i.id as "importId", r.id as "runId", r.state = 'ended' and r.engine = 'worker'
-        and coalesce(h.stop ->> 'stopped' <> 'CANCELLED', ${isWholeRunStopped}, false) and ${begunUndo} is null as "isStopped",
+        and coalesce(h.stop ->> 'stopped' <> 'CANCELLED', ${isWholeRunStopped}, false) and ${begunUndo(sql.fragment`r`)} is null as "isStopped",
       i.state = 'expired' as "isExpired"
     from (
       select import_no from firings o

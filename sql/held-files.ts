@@ -45,13 +45,14 @@ export const lockKeptFiring = (tx: Tx, {org, importId}: OfImport) =>
     for no key update of s`)
 
 /**
- * Whether the schedule has run the file of this firing with the same template version since the firing ended. False if the firing has `again`. The
- * caller has locked the schedule.
+ * Whether the schedule has run the file of this firing with the same template version and connection since the firing ended. If the import of the
+ * run was deleted, assumes the same connection. False if the firing has `again`. The caller has locked the schedule.
  */
 export const isRepeated = (tx: Tx, firing: string) =>
   tx.exists(sql.type(z.object({}))`
-    select from firings f join firings o on o.schedule_id = f.schedule_id and o.ended_at > f.ended_at
-    where f.id = ${firing} and not f.again and o.sha256 = f.sha256 and o.template_version = f.template_version and ${countsAsRun}`)
+    select from firings f join imports i using (import_no) join firings o on o.schedule_id = f.schedule_id and o.ended_at > f.ended_at
+    where f.id = ${firing} and not f.again and o.sha256 = f.sha256 and o.template_version = f.template_version and ${countsAsRun}
+      and not exists (select from imports oi where oi.import_no = o.import_no and oi.connector_id <> i.connector_id)`)
 
 /**
  * Continues a firing whose file a person accepted, or whose import a person runs; both are stored as `accepted`. The caller has locked the

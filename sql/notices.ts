@@ -54,6 +54,7 @@ type NoticeTarget = {org: string; kind: string; schedule: string | null}
 
 /**
  * Lists enabled endpoints that subscribe to this kind for all schedules or for this one, or that a rule of the org or schedule names for this kind.
+ * Locks them, so that disabling an endpoint waits for the deliveries and can drop them.
  */
 export const listEndpointsToNotify = (tx: Tx, {org, kind, schedule}: NoticeTarget) =>
   tx.anyFirst(sql.type(z.object({id: z.string()}))`
@@ -62,7 +63,7 @@ export const listEndpointsToNotify = (tx: Tx, {org, kind, schedule}: NoticeTarge
       or exists (select from notice_rules r where r.org_id = e.org_id and (r.schedule_id is null or r.schedule_id = ${schedule})
         and ${kind} = any(r.kinds)
         and e.id = any(r.endpoints)))
-    order by id`)
+    order by id for share of e`)
 
 export const listPeopleToNotify = (tx: Tx, {org, kind, schedule}: NoticeTarget) =>
   tx.anyFirst(sql.type(z.object({person: z.string()}))`

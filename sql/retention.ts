@@ -84,7 +84,8 @@ const gone = async (query: Promise<{rowCount: number}>) => (await query).rowCoun
 
 /**
  * Deletes old firings. Keeps the newest firing of each schedule and file that a person discarded, so that the file is not run again. Keeps the
- * newest firing that ran a schedule's last file, so that a stopped run is not taken for a complete one.
+ * newest firing that ran a schedule's last file, so that a stopped run is not taken for a complete one. Keeps the firings of a file while one of its
+ * imports has not expired, so that a run of this import cannot repeat the file.
  */
 export const deleteOldFirings = (db: Db, {org, days, limit}: Old) =>
   gone(
@@ -94,6 +95,9 @@ export const deleteOldFirings = (db: Db, {org, days, limit}: Old) =>
           and (decision is distinct from 'discarded' or exists (
             select from firings n where n.schedule_id = f.schedule_id and n.sha256 = f.sha256 and n.decision = 'discarded' and n.id > f.id))
           and not ${ranLastFile}
+          and (outcome = 'unchanged' or not exists (
+            select from firings k join imports i on i.import_no = k.import_no
+            where k.schedule_id = f.schedule_id and k.sha256 = f.sha256 and i.expired_at is null))
         limit ${limit}))`),
   )
 

@@ -3,7 +3,7 @@ import {type Db, sql, type Tx} from './database.ts'
 import {groundOfDryRun} from './ground.ts'
 import {answeredQuestions} from './questions.ts'
 import {RunHold, RunStop} from './run-heads.ts'
-import {isUnbegun, retryingRun} from './undo.ts'
+import {begunUndo, isUnbegun, retryingRun} from './undo.ts'
 import {UnmappedCells} from './unmapped-cells.ts'
 
 export const RunState = z.enum(['authorised', 'queued', 'writing', 'paused', 'closing', 'ended'])
@@ -31,6 +31,8 @@ export const Run = z.object({
   /** The public id of the run that retries this run, or that retries a retry that ended before it began. Ignores dry runs. */
   retriedBy: z.string().nullable(),
   retryChain: z.number().nullable(),
+  /** The public id of the run's `begunUndo`. */
+  begunUndo: z.string().nullable(),
   /** The run that this run undoes. `undoForce`: also delete created records that were touched since. */
   undoOf: z.string().nullable(),
   undoForce: z.boolean(),
@@ -106,7 +108,7 @@ export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_i
     (select c.kind from connectors c where c.id = runs.connector_id) as "connectorKind", import_no as "importNo", template_id as "templateId", chain_no as "chainNo",
     (select p.id from runs p where p.run_no = runs.retry_of) as "retryOf",
     (select coalesce(p.chain_no, p.run_no) from runs p where p.run_no = runs.retry_of) as "retryChain",
-    ${retryingRun(sql.fragment`runs.run_no`)} as "retriedBy",
+    ${retryingRun(sql.fragment`runs.run_no`)} as "retriedBy", ${begunUndo(sql.fragment`runs`)} as "begunUndo",
     (select u.id from runs u where u.run_no = runs.undo_of and u.org_id = runs.org_id) as "undoOf", undo_force as "undoForce", undo_strict as "undoStrict", undo_days as "undoDays",
     (select d.id from runs d where d.run_no = runs.plan_of and d.org_id = runs.org_id) as "planOf", plan_of as "planNo",
     verify, verified, (select coalesce(sum(coalesce(counted_rows, rows)), 0) from verify_queue q where q.run_no = runs.run_no and not q.verified) as "toVerify",

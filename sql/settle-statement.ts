@@ -3,7 +3,8 @@ import {nameStatement} from './named-statement.ts'
 /**
  * The settlement (T2) in one statement. Its parameters are the columns of a `Settlement`. The `gate` part locks the run's head before any
  * admission changes, so that intents and settlements that change the same admissions cannot deadlock. If a retry updates a row that only found its
- * record before, the row is patched again, because the rules of patches depend on `how`.
+ * record before, the row is patched again, because the rules of patches depend on `how`. New rows of the chain are inserted without `on conflict`,
+ * which would cost 48 bytes of write-ahead log for each. No other settlement of the chain can insert them meanwhile: the head allows one at a time.
  */
 export const settleNamed =
   nameStatement(`with gone as (delete from sends where run_no = @run::bigint and batch_no = any(@batches::bigint[]) and fence <= @fence::bigint returning 1),
@@ -38,17 +39,21 @@ export const settleNamed =
        (@log.recordId::text[])[first:last], (@log.outcome::smallint[])[first:last], (@log.code::text[])[first:last], (@log.message::text[])[first:last]
      from head, unnest(@chunk.first::int[], @chunk.last::int[], @chunk.block::int[]) as p(first, last, block)
      where is_packed),
+   met as (
+     select k.*, is_known
+     from head, unnest(@kept.module::smallint[], @kept.key::text[], @kept.recordId::text[], @kept.how::smallint[], @kept.matchKey::bytea[], @kept.mayExistTwice::boolean[], @kept.emptyLinks::text[], @kept.writtenAt::timestamptz[]) as k(module, key, record, how, match, twice, links, written)
+     left join lateral (select true as is_known from chain_rows where chain_no = @chain::bigint and module_no = module and row_key = key limit 1) c on true),
    kept as (
      insert into chain_rows (chain_no, module_no, row_key, record_id, how, match_key, run_no, may_exist_twice, empty_links, written_at)
-     select @chain::bigint, module, key, record_id, how, match_key, @run, twice, links, written
-     from head, unnest(@kept.module::smallint[], @kept.key::text[], @kept.recordId::text[], @kept.how::smallint[], @kept.matchKey::bytea[], @kept.mayExistTwice::boolean[], @kept.emptyLinks::text[], @kept.writtenAt::timestamptz[]) as k(module, key, record_id, how, match_key, twice, links, written)
-     on conflict (chain_no, module_no, row_key) do update set record_id = excluded.record_id, match_key = excluded.match_key,
-       run_no = case when chain_rows.record_id = excluded.record_id and chain_rows.how in (1, 2) and excluded.how = 3 then chain_rows.run_no else excluded.run_no end,
-       empty_links = excluded.empty_links, written_at = coalesce(excluded.written_at, chain_rows.written_at),
-       may_exist_twice = chain_rows.may_exist_twice or excluded.may_exist_twice,
-       tagged = chain_rows.tagged and chain_rows.record_id = excluded.record_id,
-       patched = chain_rows.patched and chain_rows.record_id = excluded.record_id and (chain_rows.how < 4 or chain_rows.how = excluded.how),
-       how = case when chain_rows.record_id = excluded.record_id and chain_rows.how < 4 then least(chain_rows.how, excluded.how) else excluded.how end),
+     select @chain, module, key, record, how, match, @run, twice, links, written from met where is_known is null),
+   renewed as (
+     update chain_rows c set record_id = record, match_key = match,
+       run_no = case when c.record_id = record and c.how in (1, 2) and k.how = 3 then c.run_no else @run end,
+       empty_links = links, written_at = coalesce(written, c.written_at), may_exist_twice = c.may_exist_twice or twice,
+       tagged = c.tagged and c.record_id = record,
+       patched = c.patched and c.record_id = record and (c.how < 4 or c.how = k.how),
+       how = case when c.record_id = record and c.how < 4 then least(c.how, k.how) else k.how end
+     from met k where is_known and c.chain_no = @chain and c.module_no = module and c.row_key = key),
    opened as (
      insert into unsettled (chain_no, module_no, row_key, run_no, flow_no, row_number, kind, target, witness, digest, last_attempt, ended, creates,
        match_key, sent_at, deadline_at)

@@ -22,19 +22,19 @@ const isUndone = sql.fragment`exists (
 /** SQL that is true if the run `u` ended before it began, so that it wrote nothing. */
 export const isUnbegun = sql.fragment`(u.state = 'ended' and u.started_at is null)`
 
+type Fragment = ReturnType<typeof sql.fragment>
+
 /**
- * SQL for the newest undo of the run `r`. Ignores dry runs, undos that ended before they began, and undos that were themselves undone. If `r` ended
- * before it began, includes undos of the run that it retries.
+ * SQL for the newest undo of the run with this table or alias. Ignores dry runs, undos that ended before they began, and undos that were themselves
+ * undone. If the run ended before it began, includes undos of the run that it retries.
  */
-export const begunUndo = sql.fragment`(
+export const begunUndo = (run: Fragment) => sql.fragment`(
   with recursive undone as (
-    select r.run_no, r.retry_of, r.started_at
+    select ${run}.run_no, ${run}.retry_of, ${run}.started_at
     union all
     select p.run_no, p.retry_of, p.started_at from undone join runs p on p.run_no = undone.retry_of where undone.started_at is null)
   select u.id from undone join runs u on u.undo_of = undone.run_no
   where not u.dry_run and not ${isUnbegun} and not ${isUndone} order by u.run_no desc limit 1)`
-
-type Fragment = ReturnType<typeof sql.fragment>
 
 /**
  * SQL for the id of the run that retries run `no`, or that retries a retry that ended before it began. Ignores dry runs. `except`: a condition for
@@ -54,7 +54,7 @@ export const findUndoState = (db: Db, run: number) =>
       exists (select from image_keys k where k.run_no = r.run_no) as "hasKey",
       (select u.id from runs u join run_heads h using (run_no)
         where u.undo_of = r.run_no and not u.dry_run and (u.state <> 'ended' or h.stop is null) and not ${isUndone} order by u.run_no desc limit 1) as "undoneBy",
-      ${begunUndo} as "begunBy",
+      ${begunUndo(sql.fragment`r`)} as "begunBy",
       ${retryingRun(sql.fragment`r.run_no`, isUndone)} as "retriedBy",
       exists (select from runs u where u.run_no = r.undo_of and u.undo_of is not null) as "isSecondUndo"
     from runs r where r.run_no = ${run}`)

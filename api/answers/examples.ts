@@ -58,6 +58,7 @@ export const run = {
   dryRun: false,
   retryOf: null,
   retriedBy: null,
+  begunUndo: null,
   undoOf: null,
   undo: null,
   planOf: null,

@@ -82,6 +82,11 @@ export const Run = Answer({
   retriedBy: Id('run', 'The run that retries it')
     .nullable()
     .describe('The run that retries it, or that retries a retry that ended before it began. Null: none, or only a dry run'),
+  begunUndo: Id('run', 'Its undo')
+    .nullable()
+    .describe(
+      'The undo for which a retry is refused (`RUN_UNDONE`): it is queued, in progress or ended after it began. Null: none, or only a dry run, or an undo that was undone',
+    ),
   undoOf: Id('run', 'The undone run').nullable().describe('The run that it undoes. Null: none'),
   planOf: Id('run', 'The dry run').nullable().describe('The dry run whose sealed plan it applies. Null: none'),
   undo: Answer({

@@ -9,11 +9,17 @@ export const mapColumn = ({apiName, type}: Pick<Field, 'apiName' | 'type'>, colu
   empty: 'leave',
 })
 
-/** Returns the org's default mappings whose columns exist in the file, and those that need no column. */
-export const usualMappings = (fields: readonly Pick<Field, 'apiName' | 'annotation'>[], columns: readonly string[]): Mapping[] =>
-  fields.flatMap(({apiName, annotation}) => {
-    const {mode, source, ...rest} = annotation?.defaultMapping ?? {}
-    if (!mode || (source && !columns.includes(source))) return []
-    const {skip: _, ...told} = rest as Partial<Mapping> & {skip?: boolean}
-    return [{...told, field: apiName, mode, ...(source && {source})}]
+/**
+ * Returns the org's default mappings whose columns exist in the file, and those that need no column. Leaves out excluded fields. A field that the org
+ * skips gets a mapping that skips it, so that no proposal maps it.
+ */
+export const usualMappings = (
+  fields: readonly Pick<Field, 'apiName' | 'annotation' | 'excluded'>[],
+  columns: readonly string[],
+): Mapping[] =>
+  fields.flatMap(({apiName, annotation, excluded}): Mapping[] => {
+    const {mode, source, skip, ...rest}: Partial<Mapping> & {skip?: boolean} = annotation?.defaultMapping ?? {}
+    if (skip) return [{field: apiName, mode: 'skip'}]
+    if (excluded || !mode || (source && !columns.includes(source))) return []
+    return [{...rest, field: apiName, mode, ...(source && {source})}]
   })

@@ -137,6 +137,9 @@ export async function* readPages<T = Json>(
   }
 }
 
+/** Returns the ETag as `If-Match` accepts it. A proxy that compresses answers makes ETags weak, but the version that they name stays. */
+export const strongTag = (headers: Headers) => headers.get('etag')?.replace(/^W\//, '')
+
 /** Returns the query as the end of an address. A list becomes one parameter per item. */
 const inAddress = (query: Query = {}) => {
   const all = Object.entries(query).flatMap(([name, value]) => [value].flat().map(one => [name, one] as const))

@@ -24,14 +24,16 @@ const Fault = z.object({
   column: z.number().nullable().optional(),
 })
 
-const Asked = z.strictObject({
-  expression: z.string().min(1).max(10_000),
-  rows: SampleRows.refine(rows => rows.length > 0, 'Send at least one row').describe('Up to 20 sample rows, as objects keyed by column'),
-  value: z.string().max(500).optional().describe('The column that the expression reads as `value`'),
-  module: z.string().max(200).optional().describe('With `field`: also checks whether the field accepts the result'),
-  field: z.string().max(200).optional(),
-  connector: z.string().max(100).optional(),
-})
+const Asked = z
+  .strictObject({
+    expression: z.string().min(1).max(10_000),
+    rows: SampleRows.refine(rows => rows.length > 0, 'Send at least one row').describe('Up to 20 sample rows, as objects keyed by column'),
+    value: z.string().max(500).optional().describe('The column that the expression reads as `value`'),
+    module: z.string().max(200).optional().describe('With `field`: also checks whether the field accepts the result'),
+    field: z.string().max(200).optional(),
+    connector: z.string().max(100).optional(),
+  })
+  .refine(({module, field}) => (module === undefined) === (field === undefined), 'Send both `module` and `field`, or neither')
 
 /**
  * Tests an expression on sample rows, without reading files of the org. Personal data is masked before the expression runs, because the result goes
@@ -85,8 +87,8 @@ type FieldRef = Pick<z.output<typeof Asked>, 'module' | 'field' | 'connector'>
 
 const findField = async ({db, caller: {org}}: McpInput, {module, field, connector}: FieldRef) => {
   if (module === undefined || field === undefined) return null
-  const {targets} = await readTargets(db, {org, connectorId: connector, modules: [module]})
-  const found = targets.find(one => one.field.apiName === field)
-  if (!found) throw new Refusal('INVALID', `${module} has no writable field ${field}. get_fields lists the fields`)
+  const {targets, closed} = await readTargets(db, {org, connectorId: connector, modules: [module]})
+  const found = [...targets, ...closed].find(one => one.field.apiName === field)
+  if (!found) throw new Refusal('INVALID', `${module} has no field ${field}. get_fields lists the fields`)
   return found.field
 }

@@ -28,7 +28,11 @@ const params = z.object({id: z.string().describe('The invitation (`inv_`)')})
 
 const ofInvitation = Answer({invitation: Invitation})
 const sentInvitation = ofInvitation.extend({
-  isMailed: z.boolean().describe('Whether an e-mail is sent. False: the service has no mail server. Tell the person to sign in'),
+  isMailed: z
+    .boolean()
+    .describe(
+      'Whether an e-mail is sent. False: the service has no mail server, the invitation was mailed within the hour, or the org has mailed 100 invitations within a day. Tell the person to sign in',
+    ),
 })
 
 export default [

@@ -50,7 +50,9 @@ const Delivery = Answer({
   lastError: z.string().nullable().describe('Why the last attempt failed. Null: it did not, or there was none'),
   answer: z.string().nullable().describe('The first KiB of the last response. Null: none, or the host is in PRIVATE_HOSTS'),
   createdAt: Moment('When it was created'),
-  deliveredAt: Moment('When it was delivered').nullable().describe('When it was delivered. Null: it was not'),
+  deliveredAt: Moment('When it was delivered')
+    .nullable()
+    .describe('When it was last delivered, also if a redelivery failed since. Null: never'),
 }).meta({id: 'Delivery', description: 'The delivery of a notice to an endpoint'})
 
 const EndpointRead = Answer({webhook: Endpoint})

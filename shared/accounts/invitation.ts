@@ -2,6 +2,7 @@ import {setTimeout as pause} from 'node:timers/promises'
 import type {Pool, Tx} from '../../sql/database.ts'
 import {
   findInvitation,
+  findMailable,
   type InvitationStatus,
   keepInvitation,
   readInvitationStatus,
@@ -23,12 +24,14 @@ import {giveRole} from './membership.ts'
 import {isAtLeast, type Role} from './roles.ts'
 
 const lifeDays = 14
+/** The limits on mails of invitations. `mostPerDay`: for an org. `againAfterSeconds`: the minimum time between two mails of one invitation. */
+export const mailLimits = {mostPerDay: 100, againAfterSeconds: 3_600}
 
 type InviteDeps = {db: Pool; queue: Queue; config: Pick<Config, 'SMTP_URL'>}
 
 /**
  * Invites an address into the actor's org. A second invitation to the same address replaces the role and the expiry of the first. If a mail
- * server is configured, a job sends an e-mail.
+ * server is configured and `mailLimits` allows it, a job sends an e-mail.
  */
 export const invite = ({db, queue, config}: InviteDeps, actor: Actor, {email, role}: {email: string; role: Role}) =>
   db.transaction(async tx => {
@@ -37,7 +40,7 @@ export const invite = ({db, queue, config}: InviteDeps, actor: Actor, {email, ro
     const {org, person} = actor
     const kept = await keepInvitation(tx, {id: newId('inv'), org, email: normaliseAddress(email), role, person, days: lifeDays})
     await recordInvitation(tx, actor, {subject: 'invitation.sent', before: null, after: {invitationId: kept.id, role}})
-    const isMailed = config.SMTP_URL !== undefined
+    const isMailed = config.SMTP_URL !== undefined && (await findMailable(tx, {org, id: kept.id, ...mailLimits})) !== null
     if (isMailed) await enqueue(queue, mailInvitation, {org, invitation: kept.id}, {tx})
     return {invitation: kept, isMailed}
   })

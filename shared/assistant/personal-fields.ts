@@ -1,6 +1,7 @@
 import {listAcceptedMappings} from '../../sql/accepted-mappings.ts'
 import type {Db} from '../../sql/database.ts'
 import {findDiscoveredModule} from '../../sql/discoveries.ts'
+import {annotationsOf} from '../configuration/diff.ts'
 import type {Registry} from '../configuration/document.ts'
 import type {DiscoveredField} from '../crm/discovered.ts'
 import type {MappingTarget} from './targets.ts'
@@ -18,7 +19,7 @@ export type PersonalField = MappingTarget & {sources: string[]}
 export const readPersonalFields = async (db: Db, org: string, registry: Registry): Promise<PersonalField[]> => {
   const found: PersonalField[] = []
   for (const {key, connectorId, apiName: module, seedMappings} of registry.modules) {
-    const annotated = (registry.fields[key] ?? []).filter(({pii}) => pii === true)
+    const annotated = annotationsOf(registry, key).filter(({pii}) => pii === true)
     if (annotated.length === 0) continue
     const discovered = await findDiscoveredModule(db, {connector: connectorId, module})
     const taken = await listAcceptedMappings(db, {org, connector: connectorId, module})

@@ -50,6 +50,7 @@ export const patchAnnotation = (
     if (!isKnown(apiName))
       throw new Refusal('NOT_FOUND', `${knownModule.apiName} has no field ${apiName}. Run a discovery to find new fields`)
     const before = set.find(one => one.apiName === apiName)
+    if (Object.keys(patch).length === 0) return {registry, annotation: before ?? null}
     const annotation = {...before, ...patch, apiName}
     const values = Object.entries(annotation).filter(([, value]) => value !== null && value !== undefined)
     const after = Object.fromEntries(values) as Annotation

@@ -37,12 +37,15 @@ export class CrmError extends Error {
   readonly extra: Record<string, unknown>
 
   constructor(crm: CrmProblem, {renews = false, message, ...extra}: {renews?: boolean; message?: string; [extra: string]: unknown} = {}) {
-    super(message ?? describeProblem(crm))
+    super(message ?? (renews ? quotaUntilRenewal : describeProblem(crm)))
     this.crm = crm
     this.renews = renews
     this.extra = extra
   }
 }
+
+/** The message about an exhausted quota that renews at a fixed time. */
+export const quotaUntilRenewal = 'The daily quota of this destination is exhausted. Try again after it renews'
 
 /** A missing scope becomes SCOPE_MISSING, because a new consent adds it. Every other error becomes CRM_REFUSED. */
 export const refusalOf = ({message, crm, extra}: CrmError): Refusal => {
@@ -112,7 +115,7 @@ export const errorsOf = ({code, details}: Pick<CrmProblem, 'code' | 'details'>):
     {
       code,
       field: typeof api_name === 'string' ? api_name : null,
-      recordId: typeof recordId === 'string' ? recordId : null,
+      recordId: typeof recordId === 'string' || Number.isSafeInteger(recordId) ? String(recordId) : null,
       moreRecords: more_records === true,
     },
   ]

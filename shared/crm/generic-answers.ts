@@ -1,7 +1,7 @@
 import type {CrmResponse} from './client.ts'
 import type {CrmRecord, RecordAnswer} from './crm.ts'
 import {asObject, CrmError, type CrmProblem, codeOf, errorsOf} from './error.ts'
-import {type CrmCallOutcome, isName, listAt, readProblem, type SentRecords, unanswered204} from './outcome.ts'
+import {type CrmCallOutcome, isName, listAt, readProblem, type SentRecords, unanswered, unanswered204} from './outcome.ts'
 
 /** The maximum `Retry-After` of a rate limit. If the document has a `renewal`, a longer wait means an exhausted quota. */
 const longestSlowdownMs = 60_000
@@ -16,10 +16,18 @@ export const problemOf = (outcome: CrmCallOutcome, {key, renews}: {key: string; 
   const list = listAt(json, key)
   if (list && (status < 300 || (status < 500 && status !== 429 && list.length > 0))) return null
   const problem =
+    problemOfWrite(outcome, key) ??
     readProblem({...outcome, json: asObject(asObject(json)?.error) ?? json}) ??
     (status === 204 && key === READ_RESULTS ? null : unanswered204(outcome))
   const spent = problem?.rateLimited && renews && (problem.retryAfterMs === null || problem.retryAfterMs > longestSlowdownMs)
   return problem && {...problem, quotaSpent: spent === true, retryable: problem.retryable && !spent}
+}
+
+/** A write that is neither refused nor failed may have taken effect, whatever its body says. Null for other answers, and for reads. */
+const problemOfWrite = (answer: CrmResponse, key: string): CrmProblem | null => {
+  const {status, json} = answer
+  if (key !== WRITE_RESULTS || status >= 400) return null
+  return status >= 300 ? unanswered({status, response: json, retryable: false}) : unanswered204(answer)
 }
 
 export const READ_RESULTS = 'records'

@@ -2,6 +2,7 @@ import type {CrmOrg} from '../../sql/crm-quota.ts'
 import type {Pool} from '../../sql/database.ts'
 import {findRenewalWait, keepRenewal} from '../../sql/renewals.ts'
 import {Refusal} from '../errors.ts'
+import {quotaUntilRenewal} from './error.ts'
 
 /**
  * After this process found the quota free, it does not read the stored state again for this time. Meanwhile only the destination itself refuses
@@ -35,7 +36,4 @@ export const openRenewals = (db: Pool): Renewals => {
   }
 }
 
-const used = (waitMs: number) =>
-  new Refusal('DAILY_ALLOWANCE_SPENT', 'The daily quota of this destination is exhausted. Try again after it renews', {
-    retryAfterMs: Math.ceil(waitMs),
-  })
+const used = (waitMs: number) => new Refusal('DAILY_ALLOWANCE_SPENT', quotaUntilRenewal, {retryAfterMs: Math.ceil(waitMs)})

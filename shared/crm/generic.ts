@@ -71,6 +71,9 @@ const readHeaders = async ({db, config}: GenericDeps, connector: string, {header
 
 const idsPerCall = 50
 
+/** A call finds one value. If a query had more, a rate limit in its middle would waste the calls before. */
+const valuesPerQuery = 1
+
 /** The document describes none of these operations. `unmodifiedSince`: a destination never checks whether a record changed since a time. */
 const undescribed = {
   findMade: null,
@@ -113,9 +116,9 @@ const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: Generi
     if (!module) throw new Refusal('MODULE_NOT_FOUND', 'The description of this connection has no such module')
     return module
   }
-  const read = async (name: string, query: Record<string, string>, signal?: AbortSignal) => {
+  const read = async (name: string, query: Record<string, string>, signal?: AbortSignal, operation: 'read' | 'query' = 'read') => {
     const module = moduleOf(name)
-    const outcome = await sendGeneric({operation: 'read', method: 'GET', module, query, large: false, key: READ_RESULTS, signal})
+    const outcome = await sendGeneric({operation, method: 'GET', module, query, large: false, key: READ_RESULTS, signal})
     if (!('json' in outcome)) throw errorIn(outcome)
     return {records: recordsIn(outcome, module.idField), clockOffsetMs: outcome.clockOffsetMs}
   }
@@ -132,7 +135,7 @@ const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: Generi
     writeRecords(sendGeneric, {method, module: moduleOf(name), records, sent: sentRecords, options})
 
   return {
-    valuesPerQuery: 50,
+    valuesPerQuery,
     columnsPerQuery: Number.POSITIVE_INFINITY,
     /** A read returns whole records, whatever its fields. */
     fieldsPerRead: Number.MAX_SAFE_INTEGER,
@@ -145,7 +148,8 @@ const verbs = (deps: GenericDeps & {renewals: Renewals}, genericEndpoint: Generi
       const named = records.map(({id, ...fields}) => ({...fields, [idField]: id}))
       return write('PATCH', name, named, {count: records.length, ids: records.map(({id}) => id)}, options)
     },
-    findRecords: ({module, field, values}, {signal} = {}) => findAll(values, field, callsAtOnce, query => read(module, query, signal)),
+    findRecords: ({module, field, values}, {signal} = {}) =>
+      findAll(values, field, callsAtOnce, query => read(module, query, signal, 'query')),
     ...undescribed,
     readRecord: async (...asked) => (await readRecordWithClock(...asked)).record,
     readRecordWithClock,

@@ -35,13 +35,14 @@ function* packPart(part: readonly ExpressionRow[], fields: string[] | null, numb
 
 /** Returns null if a field is missing, or is not text, number, boolean or null. */
 const cellsOf = (rows: readonly ExpressionRow[], fields: string[]) => {
-  const cells: unknown[] = []
+  const cells = new Array<unknown>(rows.length * fields.length)
+  let at = 0
   for (const row of rows)
     for (const field of fields) {
       const cell = row[field]
       if (typeof cell !== 'string' && typeof cell !== 'number' && typeof cell !== 'boolean' && cell !== null) return null
       if (!Object.hasOwn(row, field)) return null
-      cells.push(cell)
+      cells[at++] = cell
     }
   return cells
 }

@@ -4,16 +4,21 @@ import type {EvaluationCode, ExpressionOutcome} from './sandbox.ts'
 type Answer = [next: number, values: unknown[], errors: UnpackedError[]]
 type UnpackedError = [at: number, index: number, code: EvaluationCode, message: string, stack: string]
 
+const noValue: ExpressionOutcome = {value: null}
+
 export const unpack = (prepared: PreparedProgram, text: string): Record<string, ExpressionOutcome>[] => {
   const [, values, errors] = JSON.parse(text) as Answer
   const {ran, failed} = prepared
-  const outcomes: ExpressionOutcome[] = values.map(value => ({value}))
-  for (const [at, index, code, message, stack] of errors) outcomes[at] = {error: prepared.errorOf(index, {code, message, stack})}
+  const thrown = new Map(errors.map(([at, index, code, message, stack]) => [at, {error: prepared.errorOf(index, {code, message, stack})}]))
   const isRun = ran.map(name => !Object.hasOwn(failed, name))
+  // Copies of one object share its layout, which takes less memory than adding the names one by one.
+  const blank: Record<string, ExpressionOutcome> = {...failed}
+  for (const [index, name] of ran.entries()) if (isRun[index]) blank[name] = noValue
   const rows: Record<string, ExpressionOutcome>[] = []
-  for (let at = 0; at < outcomes.length; at += ran.length) {
-    const row: Record<string, ExpressionOutcome> = {...failed}
-    for (let index = 0; index < ran.length; index++) if (isRun[index]) row[ran[index]!] = outcomes[at + index]!
+  for (let at = 0; at < values.length; at += ran.length) {
+    const row = {...blank}
+    for (let index = 0; index < ran.length; index++)
+      if (isRun[index]) row[ran[index]!] = (thrown.size ? thrown.get(at + index) : undefined) ?? {value: values[at + index]}
     rows.push(row)
   }
   return rows

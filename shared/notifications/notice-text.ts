@@ -3,13 +3,21 @@ import type {Body} from './compose.ts'
 
 /** Returns what happened and, for some types, what to do, without the last full stop. */
 export const sentenceOf = ({type, data}: Body): string => {
-  if (type === 'run.ended')
-    return `${data.dryRun ? 'A dry run' : 'An import'} ${endOf(data)}: ${inWords(namedCounts(totalsOf(data), data))}`
-  if (type === 'run.undone')
-    return `The undo of a run ${data.stop ? (stops[String(data.stop)] ?? 'was stopped') : 'has ended'}: ${inWords((data.undo ?? {}) as Record<string, number>)}`
+  if (type === 'run.ended' || type === 'run.undone') return runSentenceOf(type, data)
   if (type === 'usage.rows') return `${data.percent} % of the rows of this period are used`
   if (type === 'usage.credits') return `${data.percent} % of the AI credits included in this period are used`
   return SENTENCES[type] ?? `Notification: ${type}`
+}
+
+const runSentenceOf = (type: 'run.ended' | 'run.undone', data: About) => {
+  const isUndo = type === 'run.undone'
+  const started = data.dryRun ? 'A dry run' : 'An import'
+  const subject = isUndo ? 'The undo of a run' : started
+  // The counts are missing if the run was deleted before its notice was composed.
+  if (!data.counts) return `${subject} has ended and was deleted since`
+  if (!isUndo) return `${subject} ${endOf(data)}: ${inWords(namedCounts(totalsOf(data), data))}`
+  const {restored = 0, deleted = 0, changedSince: kept = 0} = (data.undo ?? {}) as Record<string, number>
+  return `${subject} ${data.stop ? (stops[String(data.stop)] ?? 'was stopped') : 'has ended'}: ${inWords({restored, deleted, kept})}`
 }
 
 const SENTENCES: Record<string, string> = {
@@ -61,9 +69,14 @@ const totalsOf = ({counts}: About): Record<string, number> => {
   return total
 }
 
-/** A run that deletes records counts its deletes as updates and writes nothing else, so its updates are shown as deleted. */
-const namedCounts = ({updated = 0, ...others}: Record<string, number>, {deleted}: About) =>
-  Number(deleted ?? 0) > 0 ? {...others, deleted: updated} : {...others, updated}
+/**
+ * An undo counts restored and deleted records as updates, so its updates are shown as undone. Another run that deletes records counts its deletes as
+ * updates and writes nothing else, so its updates are shown as deleted.
+ */
+const namedCounts = ({updated = 0, ...others}: Record<string, number>, {deleted, undo}: About) => {
+  if (undo) return {...others, undone: updated}
+  return Number(deleted ?? 0) > 0 ? {...others, deleted: updated} : {...others, updated}
+}
 
 /** Lists the counts of each module, such as `Leads: 3 created`. */
 export const countsOf = (data: About) =>

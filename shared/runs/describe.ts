@@ -37,6 +37,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     dryRun: run.dryRun,
     retryOf: run.retryOf,
     retriedBy: run.retriedBy,
+    begunUndo: run.begunUndo,
     undoOf: run.undoOf,
     planOf: run.planOf,
     undo: run.undoOf === null ? null : undoOf(run),

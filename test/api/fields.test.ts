@@ -47,7 +47,7 @@ test('an unknown field cannot be annotated', async t => {
 })
 
 test('all annotations of a module can be replaced, with counts of the changes', async t => {
-  const {call, at, fields} = await open()
+  const {call, at, fields, version} = await open()
   const put = (set: unknown, module = 'Leads') => call('PUT', at(`fields/${module}/annotations`), set)
   const first = [{apiName: 'Email', pii: true}, {apiName: 'Company'}]
   t.deepEqual((await put(first)).body, {ok: true, added: 2, changed: 0, removed: 0})
@@ -61,6 +61,9 @@ test('all annotations of a module can be replaced, with counts of the changes', 
     (await fields()).map(({annotation}) => annotation),
     [{apiName: 'Last_Name', pii: true}, {apiName: 'Email'}, null],
   )
+  const before = await version()
+  t.deepEqual((await ok(call('PATCH', at('fields/Leads/Email'), {}), 200)).annotation, {apiName: 'Email'})
+  t.is(await version(), before, 'an empty change changes nothing')
   t.deepEqual((await put([])).body, {ok: true, added: 0, changed: 0, removed: 2})
   t.deepEqual((await put([])).body, {ok: true, added: 0, changed: 0, removed: 0})
 })
@@ -122,6 +125,15 @@ test('an annotation of a never discovered field is listed with the removed field
   await ok(call('PUT', at('registry'), {...registry, fields: {leads: [{apiName: 'Dream', pii: true}]}}), 200)
   t.deepEqual(await names('?all=1'), ['Last_Name', 'Email', 'Company', '(Dream)'])
   t.is((await names()).length, 3)
+})
+
+test('a module whose key is `constructor` does not break requests for other modules', async t => {
+  const {call, at, org, connector} = await open()
+  await discover(house, org, connector, [...usualModules, moduleOf('Constructor', ['Name'])])
+  const {module} = await ok(call('PATCH', at('modules/Constructor'), {enabled: true}), 200)
+  t.is(module.key, 'constructor')
+  const tested = {expression: '1', columns: ['A'], rows: [['x']], module: 'Leads', field: 'Email'}
+  await ok(call('POST', `/orgs/${org}/expressions/test`, tested), 200)
 })
 
 test('members below admin can read the configuration and cannot change it', async t => {

@@ -8,6 +8,7 @@ import {openKeyedLimiter} from '../../api/keyed-limiter.ts'
 import {mountMcp} from '../../api/mcp/mount.ts'
 import {sql} from '../../sql/database.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport} from '../support/importing.ts'
+import {openRegistry} from '../support/registry.ts'
 import {endAfterTests, startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
@@ -91,6 +92,20 @@ test('unknown tools and malformed MCP requests cause no server error', async t =
     t.is(refusalOf(await call('test_expression', {expression: 'value', rows: [{a: '1'}], value}))?.code, 'INVALID')
   const columns = ['__proto__', 'constructor', 'toString', 'hasOwnProperty']
   t.is((await call('propose_mapping', {modules: ['Leads'], columns})).result.structuredContent.proposals.length, 4)
+})
+
+test('test_expression needs both `module` and `field`, and checks every field of the module, as REST does', async t => {
+  const other = await openRegistry(house)
+  await ok(other.call('PATCH', other.at('fields/Leads/Email'), {excluded: true}), 200)
+  const asked = (more: object) => JSON.stringify(calling('test_expression', {expression: '"abc"', rows: [{a: '1'}], ...more}))
+  const tried = async (more: object) => jsonOf(await (await send(asked(more), {bearer: other.token})).text()).result
+  for (const half of [{module: 'Leads'}, {field: 'Email'}]) {
+    const {isError, content} = await tried(half)
+    t.true(isError)
+    t.regex(content[0].text, /Send both `module` and `field`, or neither/)
+  }
+  t.deepEqual((await tried({module: 'Leads', field: 'Email'})).structuredContent.results, [{row: 1, value: 'abc', problem: null}])
+  t.regex((await tried({module: 'Leads', field: 'Fax'})).content[0].text, /Leads has no field Fax\. get_fields lists/)
 })
 
 test('a mapping request too large for one thread is refused', async t => {

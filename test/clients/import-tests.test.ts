@@ -1,4 +1,4 @@
-import {cpSync, readFileSync, writeFileSync} from 'node:fs'
+import {cpSync, mkdirSync, readFileSync, writeFileSync} from 'node:fs'
 import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 import {fileURLToPath} from 'node:url'
@@ -167,6 +167,28 @@ test.serial('an answer that fits no question or no candidate is a difference', a
       [{module: null, field: null, row: 25, message: 'no such question has this row among its first 20 rows'}],
       [{module: null, field: null, row: 1, message: 'no candidate has {"Last_Name":"Absent"}'}],
     ],
+  )
+})
+
+test.serial('a connection that discovery.json lacks fails only the cases of its templates, and no run waits for an approval', async t => {
+  const home = openHome()
+  cpSync(folder, join(home.here, 'crm'), {recursive: true})
+  const edit = (path: string, change: (text: string) => string) =>
+    writeFileSync(join(home.here, 'crm', path), change(readFileSync(join(folder, path), 'utf8')))
+  const connectorId = 'con_01m86x2jdge00awmefqtngx1kz'
+  const change = (values: object) => (text: string) => JSON.stringify({...JSON.parse(text), ...values})
+  edit('settings.json', change({approvalAbove: 0, guard: {refused: 0}}))
+  edit('templates/leads-of-the-fair.json', change({connectorId}))
+  for (const part of ['modules', 'fields']) mkdirSync(join(home.here, 'crm', part))
+  const things = {key: 'things', order: 1, apiName: 'Things', connectorId, enabled: true, singular: null, match: null}
+  writeFileSync(join(home.here, 'crm/modules/things.json'), JSON.stringify({...things, uniqueFields: [], exclusions: [], seedMappings: []}))
+  writeFileSync(join(home.here, 'crm/fields/things.json'), JSON.stringify([{apiName: 'Name', pii: true}]))
+  for (const other of ['contacts', 'nameless']) writeFileSync(join(home.here, `crm/tests/${other}.yaml`), '')
+  const {code, out, err} = await home.run(['test', 'crm', '--json'], {seconds: 200})
+  t.is(code, 2, out + err)
+  t.deepEqual(
+    JSON.parse(out).cases.flatMap(({differences}: any) => differences.map(({message}: any) => message)),
+    ['The configuration has no shared template Leads of the fair, or discovery.json lacks its connection'],
   )
 })
 

@@ -164,6 +164,10 @@ test('default mappings of the organisation start a new flow if the file has thei
   ]
   t.deepEqual(usualMappings(told, ['Name']), [{field: 'Source', mode: 'static', staticValue: 'Fair'}])
   t.is(usualMappings(told, ['Level']).length, 2)
+  const [, tier] = told
+  const skipped = {...tier!, annotation: {defaultMapping: {...tier!.annotation!.defaultMapping, skip: true}}}
+  t.deepEqual(usualMappings([skipped], ['Level']), [{field: 'Tier', mode: 'skip'}])
+  t.deepEqual(usualMappings([{...tier!, excluded: true}], ['Level']), [])
 })
 
 test('values missing in a picklist are listed once, ignoring case', t => {

@@ -1,5 +1,5 @@
 import test from 'ava'
-import {hasBegunUndo, isPartial, isUndone, type Run} from '../../api/clients/widget/runs/run.ts'
+import {isPartial, isUndone, type Run} from '../../api/clients/widget/runs/run.ts'
 import {writtenBy} from '../../api/clients/widget/runs/tally.ts'
 import {run} from './widget-samples.ts'
 
@@ -16,15 +16,6 @@ test('the rows that earlier runs wrote do not include dry runs, undos and runs t
   t.is(writtenBy([undo, first]), 0)
   t.is(writtenBy([{...undo, stop: cancelled}, first]), 3, 'a stopped undo leaves rows')
   t.is(writtenBy([undoOfUndo, undo, first, ended('e')]), 6, 'the undo was undone, so the rows are there again')
-})
-
-test('a run with an undo that has begun is not retried, until that undo is undone', t => {
-  t.false(hasBegunUndo([first, ended('d', {undoOf: 'a', dryRun: true})], first))
-  t.true(hasBegunUndo([undo, first], first))
-  t.true(hasBegunUndo([{...undo, stop: cancelled}, first], first))
-  t.true(hasBegunUndo([run({id: 'b', undoOf: 'a', state: 'queued'}), first], first))
-  t.false(hasBegunUndo([ended('b', {undoOf: 'a', startedAt: null, stop: cancelled}), first], first), 'it wrote nothing')
-  t.false(hasBegunUndo([undoOfUndo, undo, first], first))
   t.true(isUndone([undoOfUndo, undo, first], undo))
 })
 

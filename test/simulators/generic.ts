@@ -28,11 +28,14 @@ export const startGeneric = async ({collections, auth}: Options) => {
   const store = openStore(collections)
   const journal: StartGenericInput[] = []
   const faults: Fault[] = []
+  let admit = (): number | null => null
 
   const perform = (asked: StartGenericInput, fault: Fault['action'] | undefined) => {
     if (auth && asked.headers[auth.header] !== auth.value) return {status: 401, body: {code: 'UNAUTHORISED', message: 'Who are you?'}}
     if (!(asked.path in collections)) return {status: 404, body: {code: 'NOT_FOUND', message: 'There is nothing here'}}
     if (fault?.type === 'answer') return fault
+    const waitSeconds = admit()
+    if (waitSeconds !== null) return {status: 429, headers: {'retry-after': String(waitSeconds)}, body: {code: 'SLOW'}}
     return asked.method === 'GET' ? store.read(asked) : store.write(asked, fault)
   }
 
@@ -54,6 +57,10 @@ export const startGeneric = async ({collections, auth}: Options) => {
     records: store.all,
     journal: (method?: string) => journal.filter(asked => method === undefined || asked.method === method),
     fail: (fault: Fault) => void faults.push(fault),
+    /** Admits this number of calls in each period, which begins with its first call. Refuses further calls until the period ends. */
+    limit: (calls: number, seconds: number) => {
+      admit = openLimit(calls, seconds * 1000)
+    },
     clear: () => {
       faults.length = 0
       journal.length = 0
@@ -65,6 +72,16 @@ export const startGeneric = async ({collections, auth}: Options) => {
   }
 }
 export type GenericSimulator = Awaited<ReturnType<typeof startGeneric>>
+
+/** The returned function returns null if it admits the call, or the seconds until the period ends. */
+const openLimit = (calls: number, periodMs: number) => {
+  let [endsAt, admitted] = [0, 0]
+  return () => {
+    const now = performance.now()
+    if (now >= endsAt) [endsAt, admitted] = [now + periodMs, 0]
+    return ++admitted > calls ? Math.ceil((endsAt - now) / 1000) : null
+  }
+}
 
 const readRequest = async (incoming: IncomingMessage): Promise<StartGenericInput> => {
   const chunks: Buffer[] = []

@@ -119,6 +119,22 @@ const renew = (org: Org, holder: string, shares: (ShareRow & {inUse: number})[],
     return before.filter(({replaced}) => !replaced)
   })
 
+test.serial('after the end of a run, one slot is reserved for a quarter of a second', async t => {
+  const org = newOrg()
+  const reservedMs = () => here.db.transaction(async tx => (await lockBudget(tx, org, 10)).reservedMs)
+  await renew(org, 'a', [share('a', 4), {...share('a', 2), share: 2, run: null}])
+  t.is(await reservedMs(), 0)
+  await deleteShare(here.db, org, {holder: 'a', share: 2})
+  t.is(await reservedMs(), 0, 'no run had this share')
+  await deleteShare(here.db, org, {holder: 'a', share: 3})
+  t.is(await reservedMs(), 0, 'there is no such share')
+  await deleteShare(here.db, org, {holder: 'a', share: 1})
+  const left = await reservedMs()
+  t.true(left > 0 && left <= 250, `${left}`)
+  await pass(0.25)
+  t.is(await reservedMs(), 0)
+})
+
 test.serial('a holder replaces its own shares and sees those of others until they expire', async t => {
   const org = newOrg()
   t.deepEqual(await renew(org, 'a', [share('a', 4)]), [])

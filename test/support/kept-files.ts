@@ -24,12 +24,13 @@ export const fireStopped = async (house: TestDeployment, org: Org, {host, path, 
 /** The expected firing after `fireStopped`. */
 export const refusedFiring = {outcome: 'stopped', reason: {code: 'CRM_REFUSED'}, counts: {rowsWritten: 0}}
 
-const rome = {sources: [{slot: 'companies', columns: [{name: 'city', values: ['Rome']}]}]}
+/** A data contract that holds the files of `accountRows`. */
+export const onlyRome = {sources: [{slot: 'companies', columns: [{name: 'city', values: ['Rome']}]}]}
 
 /** Creates a schedule with a data contract, and fires it. The contract holds the first file. */
 export const makeHeldFile = async (org: Org, host: FileHost, {prefix, rows = 1}: {prefix: string; rows?: number}) => {
   const made = await makeSchedule(org, host)
-  await ok(org.call('PUT', `${made.template}/contract`, rome), 200)
+  await ok(org.call('PUT', `${made.template}/contract`, onlyRome), 200)
   host.serve(accountRows(rows, prefix))
   return {...made, held: await fire(org, made.path)}
 }

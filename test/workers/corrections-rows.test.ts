@@ -136,3 +136,15 @@ test.serial('a correction of a row that the cleaning excludes is refused, becaus
   t.like(await ok(correct(path, run, both), 200), {rows: 1, cells: 1})
   t.like((await retry(path, run)).counts.Leads, {created: 2, failed: 0})
 })
+
+test.serial('a corrected file that sets a cell of a written row back to the value of the first file is refused', async t => {
+  const {path, source, run} = await runImport(org, {csv: fileOf('many'), flow: leads})
+  await ok(correct(path, run, (await failedOf(path, run)).replace('many', 'few')), 200)
+  const second = await retry(path, run)
+  t.like(second.counts.Leads, {failed: 1})
+  const shown = await failedOf(path, second)
+  await ok(org.call('PATCH', `${path}/sources/${source.id}/cells`, {cells: [{row: 1, column: 'staff', value: '7'}]}), 200)
+  t.like((await retry(path, second)).counts.Leads, {created: 1, failed: 0})
+  t.like(await ok(correct(path, second, shown), 200), {rows: 0, cells: 0, kept: 0})
+  t.like(await ok(correct(path, second, shown.replace('few', 'many')), 422), {code: 'CORRECTION_UNFIT', row: 1})
+})

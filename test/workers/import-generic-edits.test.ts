@@ -20,10 +20,10 @@ test.before(async t => {
       [companiesPath]: {idField: 'company_id'},
     },
   })
-  const here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {GENERIC_ORIGINS: there.url}})
+  const here = await startTestDeployment(t, {workers: ['imports', 'discovery', 'writes'], environment: {GENERIC_ORIGINS: there.url}})
   const {org, token} = await here.makeOrg()
   const call = here.as(token)
-  const document = describeContacts(there)
+  const document = describeContacts(there, {renewal: 'daily at 00:00 UTC'})
   document.modules[0]!.fields.push({apiName: 'import_key', label: 'Import key', type: 'text', length: 26, unique: true} as never)
   const fields = ['name', ...notes].map(apiName => ({apiName, label: apiName, type: 'text', length: 50}))
   document.modules.push({apiName: 'Companies', label: 'Companies', path: '/companies', idField: 'company_id', fields} as never)
@@ -79,4 +79,38 @@ test('records of two modules with the same id are compared separately, and all t
   t.truthy(there.records(companiesPath).find(({company_id: id}) => id === contact!.contact_id))
   t.like(run, {stop: null, verify: {rows: 60, coerced: 1, changed: 0, missing: 0}})
   t.is(there.journal('GET').filter(({path, query}) => path === companiesPath && query.ids).length, 1)
+})
+
+const openExternalRun = async ({call, org, connector}: Org) => {
+  const body = {declaredRows: 100, connectorId: connector}
+  const {runId} = await ok(call('POST', '/entitlements/runs/authorise', body), 200)
+  const create = (rowKey: string, payload: object) =>
+    call('POST', `/orgs/${org}/connectors/${connector}/records/Contacts`, {runId, items: [{rowKey, payload}]})
+  return {runId, create}
+}
+
+test('an unanswered create of an external engine is found again by the idempotency field', async t => {
+  const {there, org} = t.context
+  await ok(org.call('PATCH', `/orgs/${org.org}/config/modules/Contacts`, {idempotencyField: 'import_key'}), 200)
+  const {create} = await openExternalRun(org)
+  there.fail({method: 'POST', action: {type: 'drop', when: 'after'}})
+  t.is((await create('one', {name: 'Outer 1', email: 'outer1@example.org'})).status, 502)
+  const [made] = named(there, 'Outer')
+  const again = await ok(create('one', {name: 'Outer 1', email: 'outer1@example.org'}), 200)
+  t.like(again.results, [{ok: true, outcome: 'created', recordId: made!.contact_id}])
+  const other = await ok(create('two', {name: 'Outer 2', email: 'outer1@example.org'}), 200)
+  t.like(other.results, [{ok: false, crm: {code: 'DUPLICATE_DATA'}, duplicateOf: made!.contact_id}])
+  t.is(named(there, 'Outer').length, 1)
+})
+
+test('an exhausted quota that renews is described to an external engine without the words of another CRM', async t => {
+  const {there, org} = t.context
+  const {runId, create} = await openExternalRun(org)
+  there.fail({method: 'POST', action: {type: 'answer', status: 429, headers: {'retry-after': '7200'}}})
+  const {status, body} = await create('one', {name: 'Late'})
+  const says = /^The daily quota of this destination is exhausted/
+  t.is(status, 429)
+  t.regex(body.error, says)
+  t.regex(body.results[0].error, says)
+  t.regex((await readLog(org.call, `/orgs/${org.org}/runs/${runId}`)).at(-1)!.message, says)
 })

@@ -1,7 +1,7 @@
 import anyTest, {type TestFn} from 'ava'
 import type {GenericSimulator} from '../simulators/generic.ts'
 import {contactsPath, describeContacts, startContacts} from '../support/described.ts'
-import {type Org, ok, readLog, runImport, untilRun} from '../support/importing.ts'
+import {type Org, ok, prepareImport, readLog, runImport, untilEnded, untilRun} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 type Here = {world: TestDeployment; there: GenericSimulator; org: Org}
@@ -10,7 +10,7 @@ const test = anyTest.serial as TestFn<Here>
 test.before(async t => {
   const there = await startContacts()
   const here = await startTestDeployment(t, {
-    workers: ['imports', 'discovery'],
+    workers: ['checks', 'imports', 'discovery'],
     environment: {GENERIC_ORIGINS: there.url, LEASE_SECONDS: '1'},
   })
   const {org, token} = await here.makeOrg()
@@ -70,6 +70,7 @@ test('rows that match a unique field of a described destination update its recor
   const {run} = await runImport(org, {csv: contacts(8, 'Bo'), flow: {...flow, match}})
   t.like(run.counts.Contacts, {created: 3, updated: 5})
   t.is(run.creditsSaved, null, 'the destination counts no credits')
+  t.is(run.cost.byKind.query, 0, 'a search is a query, as in the forecast')
   t.is(there.records(contactsPath).length, before + 3)
 })
 
@@ -81,6 +82,41 @@ test('an unanswered create is sent again, and does not claim a record whose crea
   const last = (await readLog(org.call, `${path}/runs/${run.id}`)).filter(({outcome}) => outcome === 'refused')
   t.true(last.every(({code, message}) => code === 'DUPLICATE_DATA' && message.includes('does not show who created it')))
   t.is(there.records(contactsPath).filter(({name}) => String(name).startsWith('Cy')).length, 3, 'and none is there twice')
+})
+
+test('a forecast counts one query for each value to match', async t => {
+  const {org} = t.context
+  const match = {by: ['email'], onOne: 'update', onMany: 'skip', unchanged: 'write'}
+  const forecastOf = async (csv: string) => {
+    const {path} = await prepareImport(org, {csv, flow: {...flow, match}})
+    return (await ok(org.call('POST', `${path}/forecast`, undefined, {prefer: 'wait=60'}), 200)).job.result.seconds
+  }
+  const [few, many] = [await forecastOf(contacts(100, 'Fi')), await forecastOf(contacts(2_000, 'Fi'))]
+  t.true(many.p95 > 5 * few.p95, `${many.p95} s for 2,000 values, ${few.p95} s for 100`)
+})
+
+test('an undo keeps created records of a destination that cannot delete, and says why', async t => {
+  const {there, org} = t.context
+  const {path, run} = await runImport(org, {csv: contacts(3, 'Ed'), flow})
+  const before = there.records(contactsPath)
+  for (const body of [{force: 'created', dryRun: true}, {force: 'created'}]) {
+    const begun = await ok(org.call('POST', `${path}/runs/${run.id}/undo`, body), 202)
+    const undone = await untilEnded(org.call, `${path}/runs/${begun.run.id}`)
+    t.like(undone, {stop: null, counts: {Contacts: {skipped: 3}}}, JSON.stringify(body))
+    const log = await readLog(org.call, `${path}/runs/${undone.id}`)
+    t.true(log.every(({code, message}) => code === 'UNDO_UNKNOWN' && message.startsWith('This destination cannot delete records')))
+  }
+  t.deepEqual(there.records(contactsPath), before)
+})
+
+test('a refused secret stops the run, because only a person can correct it', async t => {
+  const {there, org} = t.context
+  there.fail({times: 50, action: {type: 'answer', status: 401, body: {code: 'UNAUTHORISED'}}})
+  const {path} = await prepareImport(org, {csv: contacts(3, 'Gi'), flow})
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  const ended = await untilRun(org.call, `${path}/runs/${run.id}`, ({state}) => state === 'ended' || state === 'paused')
+  t.like(ended, {state: 'ended', stop: {stopped: 'CRM_REFUSED'}})
+  t.regex(ended.stop.message, /refuses the secret of this connection/)
 })
 
 test('a run on a destination with an exhausted daily quota pauses until the quota is renewed', async t => {

@@ -34,12 +34,29 @@ test.serial('an invited person gets one e-mail with the place to sign in, althou
     () => house.hot.query('select mailed_at from invitations where org_id = $1', [org]),
     ({rows}) => rows[0].mailed_at !== null,
   )
-  await invite('builder')
+  t.false((await invite('builder')).isMailed, 'the person has had a mail within the hour')
   await until(
     () => invitationJobs(['created', 'active', 'retry']),
     count => Number(count) === 0,
   )
   t.is(lettersTo('zoe@other.example').length, 1)
+})
+
+test.serial('an invitation beyond the mails that an org may send in a day says that no e-mail is sent', async t => {
+  const {org, token} = await house.makeOrg()
+  await house.hot.query(
+    `insert into invitations (id, org_id, email, role, expires_at, mailed_at)
+    select 'inv_mailed_' || n, $1, n || '@other.example', 'operator', lading_now(), lading_now() from generate_series(1, 100) n`,
+    [org],
+  )
+  const invite = () => ok(house.as(token)('POST', `/orgs/${org}/invitations`, {email: 'many@other.example', role: 'operator'}), 201)
+  t.false((await invite()).isMailed)
+  await house.hot.query(`update invitations set mailed_at = null where id = 'inv_mailed_1'`)
+  t.true((await invite()).isMailed)
+  await until(
+    () => lettersTo('many@other.example').length,
+    count => count === 1,
+  )
 })
 
 /** Invites an address while the mail server refuses `refused`. Waits until the job waits for its next try. */

@@ -159,6 +159,14 @@ test('the nightly purge also deletes old firings, job owners, discoveries and sl
     from generate_series(0, 9) n`,
     [org.org],
   )
+  // A person left a file in an import, and a later firing ran the file.
+  await here.hot.query(
+    `insert into firings (id, schedule_id, org_id, due_at, by, state, outcome, ended_at, sha256, import_no)
+    select 'fir_' || outcome, 'sch_1', $1, now, 'clock', 'ended', outcome, now, 'left'::bytea,
+      case when outcome = 'drifted' then (select import_no from imports where id = $2) end
+    from (values (1, 'drifted'), (2, 'done'), (3, 'unchanged')) v (n, outcome), lateral (select lading_now() - make_interval(mins => n) as now) t`,
+    [org.org, path.split('/').at(-1)],
+  )
   // A person discarded one file twice and another file once.
   await here.hot.query(
     `insert into firings (id, schedule_id, org_id, due_at, by, state, outcome, ended_at, decision, sha256)
@@ -178,10 +186,13 @@ test('the nightly purge also deletes old firings, job owners, discoveries and sl
   await here.hot.query(`insert into crm_budgets (dc, crm_org_id, total, cap) values ('eu', 'nobody', 5, 5)`)
   await here.ahead('34 days 12 hours')
   await night()
-  t.deepEqual(await countAll(here, ['firings', 'jobs']), {firings: 7, jobs: 1}, 'the job of a run under way is asked for still')
-  const discarded = await here.hot.query("select id from firings where decision = 'discarded' order by id")
-  t.deepEqual(discarded.rows, [{id: 'fir_discarded_2'}, {id: 'fir_discarded_3'}])
+  t.deepEqual(await countAll(here, ['firings', 'jobs']), {firings: 9, jobs: 1}, 'the job of a run under way is asked for still')
+  const kept = await here.hot.query('select id from firings where sha256 is not null order by id')
+  t.deepEqual(
+    kept.rows.map(({id}) => id),
+    ['fir_discarded_2', 'fir_discarded_3', 'fir_done', 'fir_drifted'],
+  )
   t.deepEqual(await discoveries(), unnamed.slice(2))
   t.false((await here.hot.query('select dc from crm_budgets')).rows.some(({dc}) => dc === 'eu'))
-  t.like((await nights())[0].counts, {firings: 6})
+  t.like((await nights())[0].counts, {firings: 7})
 })

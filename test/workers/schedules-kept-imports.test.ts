@@ -15,9 +15,13 @@ const test = anyTest.serial as TestFn
 let house: TestDeployment
 let host: FileHost
 let org: Org
+/** The same org with an API token, because sessions expire when the clock moves. */
+let lasting: Org
 
 test.before(async t => {
   ;({house, host, org} = await openSchedules(t, {IMPORTS_PER_WORKER: '1'}))
+  const {secret} = await ok(org.call('POST', `/orgs/${org.org}/tokens`, {name: 'lasting'}), 201)
+  lasting = {...org, call: house.as(secret)}
 })
 
 const idOf = (path: string) => path.split('/').at(-1)!
@@ -188,25 +192,39 @@ test('a file that the flows or the cleaning cannot read drifts under `warn` too'
   t.like(await noticesOf(house, idOf(path)), [{kind: 'schedule.drifted', about: {firing: firing.id, import: firing.importId}}])
 })
 
+/** Moves the clock to so many days ahead, and runs the nightly retention. */
+const nightAfter = async (days: number) => {
+  await house.ahead(`${days} days`)
+  return doNight({...house.tools, drain: new AbortController().signal})
+}
+
+test('a held firing stays as long as its import, so that its file is not run twice', async t => {
+  const {path, template, held} = await makeHeld(lasting, 'Kz-')
+  await setWindow(house, org, 31)
+  await house.ahead('20 days')
+  await ok(lasting.call('PATCH', importOf(held), {name: 'Still needed'}), 200)
+  t.true(await nightAfter(40))
+  const {run} = await ok(lasting.call('POST', `${importOf(held)}/runs`, {}), 202)
+  await untilEnded(lasting.call, `${importOf(held)}/runs/${run.id}`)
+  await ok(lasting.call('PUT', `${template}/contract`, {sources: []}), 200)
+  await until(async () => (await listFirings(lasting, path)).every(({state}) => state === 'ended'), Boolean)
+  t.like(await fire(lasting, path), {outcome: 'unchanged'})
+  t.is(countRecords(house, 'Kz-'), 1)
+})
+
 test('a file whose stopped run is older than the history window fails each night, until another file was run', async t => {
-  const {secret} = await ok(org.call('POST', `/orgs/${org.org}/tokens`, {name: 'lasting'}), 201)
-  const lasting = {...org, call: house.as(secret)}
   const {path} = await makeSchedule(lasting, host, {declaredRows: 3})
-  const nightAfter = async (days: number) => {
-    await house.ahead(`${days} days`)
-    t.true(await doNight({...house.tools, drain: new AbortController().signal}))
-  }
   host.serve(accountRows(5, 'Km-'))
   const first = await fire(lasting, path)
   t.like(first, {outcome: 'stopped', counts: {rowsWritten: 3}})
   await setWindow(house, org, 30)
-  for (const days of [40, 80, 120]) {
-    await nightAfter(days)
+  for (const days of [80, 120, 160]) {
+    t.true(await nightAfter(days))
     t.like(await fire(lasting, path), {outcome: 'failed', runId: null, reason: {code: 'FILE_GONE'}}, `${days} days`)
   }
   host.serve(accountRows(1, 'Kp-'))
   t.like(await fire(lasting, path), {outcome: 'done'})
-  await nightAfter(160)
+  t.true(await nightAfter(200))
   t.is((await lasting.call('GET', importOf(first))).status, 404)
   t.false((await listFirings(lasting, path)).some(({id}) => id === first.id))
 })

@@ -1,8 +1,16 @@
 import anyTest, {type TestFn} from 'ava'
 import {accountRows, type Org, ok, untilEnded} from '../support/importing.ts'
-import {countRecords, fireStopped, importPath, makeHeldFile, refuseCreates, refusedFiring as refused} from '../support/kept-files.ts'
+import {
+  countRecords,
+  fireStopped,
+  importPath,
+  makeHeldFile,
+  onlyRome,
+  refuseCreates,
+  refusedFiring as refused,
+} from '../support/kept-files.ts'
 import {openSchedules} from '../support/open-schedules.ts'
-import {type FileHost, fire, makeSchedule, untilOver} from '../support/schedules.ts'
+import {type FileHost, fire, makeSchedule, makeTemplate, seldom, untilOver} from '../support/schedules.ts'
 import type {TestDeployment} from '../support/test-deployment.ts'
 
 const test = anyTest.serial as TestFn
@@ -112,4 +120,25 @@ test('an accepted file is the last file, although a later file stopped before it
   t.like(await untilOver(org, path, held.id), {outcome: 'done'})
   host.serve(accountRows(1, 'Kh-'))
   t.like(await fire(org, path), {outcome: 'unchanged', reason: {code: 'UNCHANGED'}})
+})
+
+test('a held file can be run, although its schedule has run the file at another connection since', async t => {
+  const template = await makeTemplate(org, {connectorId: null})
+  const body = {name: 'Nightly', ...seldom, source: host.source}
+  const {schedule} = await ok(org.call('POST', `${template}/schedules`, {...body, connectorId: org.connector}), 201)
+  const path = `${template}/schedules/${schedule.id}`
+  await ok(org.call('PUT', `${template}/contract`, onlyRome), 200)
+  host.serve(accountRows(1, 'Ky-'))
+  const held = await fire(org, path)
+  t.is(held.outcome, 'drifted')
+  const other = await house.connect(await house.signIn(), {user: 'zoe@other.example'})
+  await ok(org.call('POST', `/orgs/${org.org}/discovery/run`, {connectorId: other}, {prefer: 'wait=30'}), 200)
+  await ok(org.call('PUT', path, {...body, connectorId: other}), 200)
+  await ok(org.call('PUT', `${template}/contract`, {sources: []}), 200)
+  t.like(await fire(org, path), {outcome: 'done', counts: {rowsWritten: 1}})
+  t.is(countRecords(house, 'Ky-'), 0)
+  const {run} = await ok(org.call('POST', `${importOf(held)}/runs`, {}), 202)
+  t.like(await untilOver(org, path, held.id), {outcome: 'done', runId: run.id})
+  t.is(countRecords(house, 'Ky-'), 1)
+  t.like(await fire(org, path), {outcome: 'unchanged'})
 })

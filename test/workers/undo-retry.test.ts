@@ -83,20 +83,24 @@ const startLater = async (path: string, at: string, body: object, meanwhile: (ru
 }
 const startUnbegun = (path: string, at: string, body: object = {}) =>
   startLater(path, at, body, id => ok(org.call('POST', `${path}/runs/${id}/cancel`), 200))
-const retriedBy = async (path: string, run: string) => (await ok(org.call('GET', `${path}/runs/${run}`), 200)).run.retriedBy
+const readRun = async (path: string, run: string) => (await ok(org.call('GET', `${path}/runs/${run}`), 200)).run
 const undoOf = async (path: string, run: string) => (await ok(org.call('GET', `${path}/runs/${run}/undo`), 200)).undo
 
 test.serial('a retry that was cancelled before it began leaves the first run its questions and its undo', async t => {
   const {path, run} = await runImport(org, {csv: accountRows(2, 'R-4-'), flow: accounts})
   const retry = await startUnbegun(path, 'runs', {retryOf: run.id})
   t.like(retry, {stop: {stopped: 'CANCELLED'}, startedAt: null})
-  t.is(await retriedBy(path, run.id), null, 'a retried run has no open questions')
+  t.like(await readRun(path, run.id), {retriedBy: null, begunUndo: null}, 'a retried run has no open questions')
   t.like(await undoOf(path, retry.id), {available: false, why: 'UNDO_NOT_KEPT'})
   t.like(await undoOf(path, run.id), {available: true, why: null})
   const undone = await start(path, `runs/${run.id}/undo`)
   t.like(undone.run.undo, {deleted: 2})
   const again = await org.call('POST', `${path}/runs`, {retryOf: retry.id})
   t.like(again, {status: 409, body: {code: 'RUN_UNDONE', run: undone.run.id}})
+  for (const {id} of [run, retry]) t.is((await readRun(path, id)).begunUndo, undone.run.id)
+  later()
+  await start(path, `runs/${undone.run.id}/undo`)
+  for (const {id} of [run, retry]) t.is((await readRun(path, id)).begunUndo, null)
 })
 
 test.serial('a retry of a retry that was cancelled before it began is undone before the first run', async t => {
@@ -104,7 +108,7 @@ test.serial('a retry of a retry that was cancelled before it began is undone bef
   const unbegun = await startUnbegun(path, 'runs', {retryOf: run.id})
   const retry = await start(path, 'runs', {retryOf: run.id})
   t.like(retry.run, {retryOf: unbegun.id, counts: {Accounts: {inherited: 2}}})
-  for (const {id} of [run, unbegun]) t.is(await retriedBy(path, id), retry.run.id)
+  for (const {id} of [run, unbegun]) t.is((await readRun(path, id)).retriedBy, retry.run.id)
   t.like(await undoOf(path, run.id), {available: false, why: 'RUN_RETRIED'})
   const refused = await org.call('POST', `${path}/runs/${run.id}/undo`, {})
   t.like(refused, {status: 409, body: {code: 'RUN_RETRIED', run: retry.run.id}})
@@ -112,7 +116,12 @@ test.serial('a retry of a retry that was cancelled before it began is undone bef
 
 test.serial('an undo that was cancelled before it began leaves the run to be retried', async t => {
   const {path, run} = await runImport(org, {csv: accountRows(2, 'R-6-'), flow: accounts})
-  t.is((await startUnbegun(path, `runs/${run.id}/undo`)).startedAt, null)
+  const undo = await startLater(path, `runs/${run.id}/undo`, {}, async id => {
+    t.is((await readRun(path, run.id)).begunUndo, id)
+    await ok(org.call('POST', `${path}/runs/${id}/cancel`), 200)
+  })
+  t.is(undo.startedAt, null)
+  t.is((await readRun(path, run.id)).begunUndo, null)
   t.like((await start(path, 'runs', {retryOf: run.id})).run, {stop: null, retryOf: run.id})
 })
 

@@ -1,10 +1,11 @@
 import anyTest, {type TestFn} from 'ava'
 import {Webhook} from 'standardwebhooks'
 import {z} from 'zod'
-import {sql} from '../../sql/database.ts'
+import {sql, type Tx} from '../../sql/database.ts'
 import {type Receiver, startReceiver} from '../simulators/receiver.ts'
 import {type Smtp, startSmtp} from '../simulators/smtp.ts'
 import {ok} from '../support/importing.ts'
+import {meanwhile} from '../support/meanwhile.ts'
 import {openClock, openNoticing, untilDeliveries} from '../support/notices.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
@@ -48,7 +49,9 @@ test('a failing endpoint is tried ten times over three days under one id, and a 
   const {deliveries} = await ok(house.as(token)('GET', `${of}/deliveries`), 200)
   t.like(deliveries, [{notice: id, kind: 'schedule.failed', state: 'failed', attempts: 10, lastStatus: 500, answer: null}])
   receiver.behave('/fails', {status: 204})
-  t.like(await ok(house.as(token)('POST', `${of}/deliveries/${deliveries[0].id}/redeliver`, {}), 202), {delivery: {state: 'pending'}})
+  t.like(await ok(house.as(token)('POST', `${of}/deliveries/${deliveries[0].id}/redeliver`, {}), 202), {
+    delivery: {state: 'pending', attempts: 0, lastStatus: null, lastError: null, answer: null},
+  })
   await untilDeliveries(org, ([one]) => one?.state === 'delivered')
   t.deepEqual(ids('/fails'), Array(11).fill(id))
 })
@@ -144,6 +147,32 @@ test("an answer from an endpoint's earlier URL neither switches the endpoint off
   await org.say()
   await untilDeliveries(org, all => all[1]?.state === 'delivered')
   t.is(receiver.at('/later-url').length, 1)
+})
+
+test('a delivery that the receiver accepts while its endpoint is disabled is reported as delivered', async t => {
+  const org = await openNoticing(house)
+  const {webhook} = await org.addEndpoint(receiver.url('/slow'))
+  const {promise: disabled, resolve} = Promise.withResolvers<void>()
+  receiver.behave('/slow', {status: 200, after: disabled})
+  await org.say()
+  await until(
+    () => receiver.at('/slow').length,
+    posts => posts === 1,
+  )
+  await ok(org.call('PATCH', `/orgs/${org.org}/webhooks/${webhook.id}`, {enabled: false}), 200)
+  resolve()
+  t.like(await untilDeliveries(org, ([one]) => one?.status === 200), [{state: 'delivered', attempts: 1, error: null}])
+})
+
+test('an endpoint that is disabled while the deliveries of a notice are created gets none', async t => {
+  const org = await openNoticing(house)
+  const {webhook} = await org.addEndpoint(receiver.url('/disabled'))
+  const disable = (tx: Tx) => tx.query(sql.unsafe`update webhook_endpoints set enabled = false where id = ${webhook.id}`)
+  await meanwhile(house, disable, async () => {
+    await org.say()
+    await org.untilHandedOut()
+  })
+  t.deepEqual(await org.deliveries(), [])
 })
 
 test('an endpoint is switched off after five days of failures only, and not after a success among them', async t => {

@@ -23,10 +23,11 @@ import {addSteps} from './sealed-plan/keep-to-plan.ts'
 import {emptySettlement} from './settle/settler.ts'
 
 /**
- * The maximum number of chunks prepared while another chunk is planned. Their queries are enough to use all slots for queries. The window
- * also limits the number.
+ * Returns the maximum number of chunks prepared while another chunk is planned. The queries of ten chunks are enough to use all slots for queries.
+ * Without queries, one chunk keeps the sandbox busy, and more would only take memory. The window also limits the number.
  */
-const chunksAhead = 10
+const chunksAheadOf = ({matchFields, mappings, parent}: CompiledFlow) =>
+  matchFields.length > 0 || parent || mappings.some(({link}) => link) ? 10 : 1
 
 /**
  * Runs one flow over the rows of its file above the low-water mark: read, compose, match, plan, send, settle. Resolves when every row is
@@ -52,7 +53,7 @@ const runMatchedPass = async (ctx: Context, flow: CompiledFlow, lowWater: number
   ctx.settler.follow(() => counts.withCounts({flow: flow.no, lowWater: pipeline.window.lowWater()}))
   try {
     reader = await openNestedReader(ctx, flow)
-    const ahead = {count: chunksAhead, hasRoom: pipeline.window.hasRoomAhead}
+    const ahead = {count: chunksAheadOf(flow), hasRoom: pipeline.window.hasRoomAhead}
     for await (const prepared of mapAhead(chunksOf(ctx, flow, reader), ahead, chunk =>
       prepareChunk(pipeline, chunk, {lowWater, isDone, counts}),
     )) {

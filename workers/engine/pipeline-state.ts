@@ -22,6 +22,8 @@ export type RowPipeline = {
   resending: Set<ImportRow>
   unanswered: UnansweredCreates
   inFlight: Set<Promise<void>>
+  /** The number of batches that wait for a slot, are in flight or are being settled. */
+  openBatches: number
   /** Operations that wait until the canary of their kind is verified. */
   behindCanary: Record<StepKind, Op[]>
   /** The number of small batches still to send after unanswered creates without a unique key. */
@@ -39,6 +41,7 @@ export const emptyPipeline = (): Omit<RowPipeline, 'ctx' | 'flow' | 'window' | '
   underWay: new Set(),
   resending: new Set(),
   inFlight: new Set(),
+  openBatches: 0,
   behindCanary: {create: [], update: [], delete: []},
   smallBatchesLeft: 0,
   closing: new AbortController(),

@@ -2,6 +2,7 @@ import type {ImportRow} from './model.ts'
 import {waitInPass} from './pass-wait.ts'
 import type {RowPipeline} from './pipeline-state.ts'
 import {assertWritable, crmUnavailable} from './send/crm-retry.ts'
+import {trackInFlight} from './send/track-in-flight.ts'
 
 /**
  * Throws if work of the pass has failed or the run must not write. Pauses the run if more than `CRM_SLOTS` consecutive batches got no
@@ -25,6 +26,24 @@ export const trackWork = (pipeline: RowPipeline, work: Promise<void>) => {
     })
   pipeline.underWay.add(tracked)
 }
+
+/** Sends a batch, and counts it as open until it is settled. */
+export const trackBatch = async <T>(pipeline: RowPipeline, send: (leaving: () => void) => Promise<T>): Promise<T> => {
+  pipeline.openBatches++
+  try {
+    return await trackInFlight(pipeline.inFlight, send)
+  } finally {
+    pipeline.openBatches--
+  }
+}
+
+/** The maximum number of open batches for each slot. Rows read beyond that would only wait in memory. */
+const batchesPerSlot = 3
+
+/** Whether no further row may be read. */
+export const isFull = ({ctx, window, unanswered, resending, openBatches}: RowPipeline) =>
+  openBatches >= batchesPerSlot * ctx.config.CRM_SLOTS ||
+  window.isFull({rows: unanswered.count() + resending.size, size: unanswered.size()})
 
 export const waitInPipeline = (pipeline: RowPipeline, ms: number) =>
   waitInPass(ms, {signal: pipeline.ctx.signal, over: pipeline.closing.signal, assertGoing: () => assertRunning(pipeline)})

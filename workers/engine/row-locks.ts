@@ -56,12 +56,12 @@ export const openRowLocks = (): RowLocks => {
     },
     release(row) {
       parents.delete(row.key)
-      const next = new Set<ImportRow>()
+      const next: ImportRow[] = []
       for (const key of row.lockKeys) {
-        const [first] = leave(row, key)
-        if (first) next.add(first)
+        const first = leave(row, key)[0]
+        if (first && !next.includes(first)) next.push(first)
       }
-      return [...next].filter(isFirst).sort((a, b) => a.number - b.number)
+      return next.length === 0 ? next : next.filter(isFirst).sort((a, b) => a.number - b.number)
     },
   }
 }

@@ -15,7 +15,7 @@ import {planStep} from './match/plan-rows.ts'
 import {dropChanged} from './match/unchanged-records.ts'
 import type {CompiledFlow, ImportRow, StepKind} from './model.ts'
 import {emptyPipeline, type PreparedChunk, type RowPipeline} from './pipeline-state.ts'
-import {assertRunning, batchHooks, trackWork, waitInPipeline} from './pipeline-work.ts'
+import {assertRunning, batchHooks, isFull, trackBatch, trackWork, waitInPipeline} from './pipeline-work.ts'
 import {openRowWindow} from './read/window.ts'
 import {remarkOlderValues} from './recover/older-values.ts'
 import {openUnansweredCreates} from './recover/unanswered-creates.ts'
@@ -81,9 +81,6 @@ export const waitForRoom = async (pipeline: RowPipeline) => {
       pipeline.underWay.size - pipeline.unanswered.steps() - countBehindCanary(pipeline) < pipeline.ctx.config.CRM_SLOTS,
     )
 }
-
-const isFull = ({window, unanswered, resending}: RowPipeline) =>
-  window.isFull({rows: unanswered.count() + resending.size, size: unanswered.size()})
 
 export const finishRows = async (pipeline: RowPipeline) => {
   const {window, underWay, partBatches} = pipeline
@@ -241,7 +238,7 @@ const sendPipelineBatch = async (pipeline: RowPipeline, kind: StepKind, chosen: 
   const on = batchHooks(pipeline)
   const result = ctx.run.dryRun
     ? await planBatch(ctx, flow, kind, ops, on.leave)
-    : await trackInFlight(pipeline.inFlight, leaving => sendBatch(ctx, flow, kind, ops, {...on, leaving}))
+    : await trackBatch(pipeline, leaving => sendBatch(ctx, flow, kind, ops, {...on, leaving}))
   takeResult(pipeline, kind, result)
 }
 

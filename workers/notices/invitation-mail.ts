@@ -1,19 +1,15 @@
+import {mailLimits} from '../../shared/accounts/invitation.ts'
 import {writeInvitation} from '../../shared/accounts/invitation-letter.ts'
 import {type Mailer, MailFailure} from '../../shared/notifications/mail.ts'
 import {findMailable, markMailed} from '../../sql/invitations.ts'
 import type {Work} from '../worker.ts'
 
-/** The maximum number of invitations that an org mails in a day. */
-const mostPerDay = 100
-/** The minimum time between two mails of one invitation, in seconds. */
-const againAfterSeconds = 3_600
-
 /**
- * Mails an invitation that can still be accepted, unless `mostPerDay` or `againAfterSeconds` forbids it. After a crash, the invitation may
+ * Mails an invitation that can still be accepted, unless `mailLimits` forbids it. After a crash, the invitation may
  * be mailed twice, with the same Message-ID. Returns whether it was mailed. A temporary failure is thrown, so that the job is retried.
  */
 export const mailInvitation = async ({db, config, log}: Work, mailer: Mailer, {org, id}: {org: string; id: string}): Promise<boolean> => {
-  const found = await findMailable(db, {org, id, mostPerDay, againAfterSeconds})
+  const found = await findMailable(db, {org, id, ...mailLimits})
   if (!found) return false
   const {hostname} = new URL(config.PUBLIC_URL)
   const letter = writeInvitation({...found, publicUrl: config.PUBLIC_URL})

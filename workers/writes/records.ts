@@ -1,6 +1,6 @@
 import {describeUnfit, findUnfit, readIdempotencyFields} from '../../shared/configuration/idempotency-field.ts'
 import type {Connection, RecordAnswer, WriteAnswer} from '../../shared/crm/crm.ts'
-import {describeProblem, findDuplicateOf, isCrowded} from '../../shared/crm/error.ts'
+import {asObject, describeProblem, errorsOf, findDuplicateOf, isCrowded} from '../../shared/crm/error.ts'
 import type {SlotShare} from '../../shared/crm/limits/budget.ts'
 import {mostOfSmall} from '../../shared/crm/record-calls.ts'
 import {Refusal} from '../../shared/errors.ts'
@@ -49,7 +49,7 @@ const writeAll = async (work: Work, write: Write, request: RecordsRequest) => {
   const slots = openShare(work, connection.connector)
   let images: KeptImages | null = null
   try {
-    const call = callOf(connection, write, request, idempotency)
+    const call = callOf(work, connection, write, request, idempotency)
     const isCompared = request.unchanged === 'skip' && kindOf(write) === 'update'
     const sent = isCompared ? await skipUnchangedItems(work, {write, request, fields, connection, slots}) : items
     const undo = await openUndoValues(work, {write, request, fields, connection, slots})
@@ -122,22 +122,55 @@ const openIdempotency = async ({db, config}: Work, {org, runId: run, connectorId
  * Returns the function that sends a write to the CRM. If the process is asked to stop, the function sends no further request, but waits for the
  * answer to a sent one.
  */
-const callOf = (connection: Connection, write: Write, {module, automations, items}: RecordsRequest, idempotency: Idempotency | null) => {
+const callOf = (
+  work: Work,
+  connection: Connection,
+  write: Write,
+  {module, automations, items}: RecordsRequest,
+  idempotency: Idempotency | null,
+) => {
   const itemOf = new Map(items.map(item => [item.at, item]))
-  return (units: AdmittedUnit[], {signal, mayLeave}: Parameters<SendInput['transmit']>[1]): Promise<WriteAnswer> => {
+  return async (units: AdmittedUnit[], {signal, mayLeave}: Parameters<SendInput['transmit']>[1]): Promise<WriteAnswer> => {
     const options = {automations, mayLeave: () => !signal.aborted && mayLeave()}
     const mine = units.map(({at}) => itemOf.get(at)!)
     if (kindOf(write) === 'update') {
       const records = mine.map(({payload, recordId}) => ({...payload, id: recordId!}))
       return connection.updateRecords(module, records, options)
     }
-    return connection.createRecords(
-      module,
-      mine.map(({payload, rowKey}) => (idempotency ? {...payload, [idempotency.field]: idempotency.deriveValue(rowKey)} : payload)),
-      options,
-    )
+    const valuesOf = (rowKey: string) => idempotency && {[idempotency.field]: idempotency.deriveValue(rowKey)}
+    const records = mine.map(({payload, rowKey}) => ({...payload, ...valuesOf(rowKey)}))
+    const answer = await connection.createRecords(module, records, options)
+    if (!idempotency) return answer
+    return {...answer, results: await nameField(work, connection, {module, field: idempotency.field, records}, answer.results)}
   }
 }
+
+type SentCreates = {module: string; field: string; records: Record<string, unknown>[]}
+
+/**
+ * Adds the idempotency field to each refused duplicate whose record has the value that was sent. A generic destination may name the record and not
+ * the field. If the records cannot be read, the refusals stay as they are.
+ */
+const nameField = async ({log}: Work, connection: Connection, {module, field, records}: SentCreates, results: RecordAnswer[]) => {
+  const ids = results.map(findUnnamedDuplicate).filter(id => id !== null && connection.isRecordId(id)) as string[]
+  if (ids.length === 0) return results
+  const found = await connection.readRecords({module, ids: [...new Set(ids)], fields: [field]}).catch(err => {
+    log.warn({err}, 'could not read the records that refused creates name as duplicates')
+    return []
+  })
+  const values = new Map(found.map(record => [record.id, record[field]]))
+  return results.map((answer, n) => {
+    const id = findUnnamedDuplicate(answer)
+    if (id === null || values.get(id) !== records[n]![field] || answer.ok || !answer.sent) return answer
+    return {...answer, crm: {...answer.crm, details: {...asObject(answer.crm.details), api_name: field}}}
+  })
+}
+
+/** Returns the record that a refused create names as its duplicate, if the refusal names no field. */
+const findUnnamedDuplicate = (answer: RecordAnswer): string | null =>
+  !answer.ok && answer.sent && errorsOf(answer.crm).every(({code, field}) => code === 'DUPLICATE_DATA' && field === null)
+    ? answer.duplicateOf
+    : null
 
 /** `field`: the idempotency field of the module's creates, or null. */
 type WriteShape = {kind: Kind; field: string | null}
@@ -150,15 +183,20 @@ const transmit = async (
 ): Promise<SentUnits> => {
   const {results: answers, whole = null} = await call().catch(error => notAsked(units, error))
   if (whole && isCrowded(whole.crm)) await slots.cut()
-  const judged = units.map(({at}, n) => judge(shape, at, answers[n]!))
+  const says = whole?.renews ? whole.message : null
+  const judged = units.map(({at}, n) => judge({...shape, says}, at, answers[n]!))
   return {ends: judged.map(({end}) => end), results: judged.map(({result}) => result), problem: whole}
 }
 
 /**
  * Turns the CRM's answer for one row into the row's outcome and the caller's result. A duplicate of the row's idempotency value is the record
- * that an earlier request for the row created.
+ * that an earlier request for the row created. `says`: the message about an exhausted quota that renews at a known time.
  */
-const judge = ({kind, field}: WriteShape, at: number, answer: RecordAnswer): {end: WriteEnd; result: ItemResult} => {
+const judge = (
+  {kind, field, says}: WriteShape & {says: string | null},
+  at: number,
+  answer: RecordAnswer,
+): {end: WriteEnd; result: ItemResult} => {
   if (answer.ok) {
     const {recordId, modifiedAt: writtenAt = null} = answer
     const outcome = kind === 'create' ? 'created' : 'updated'
@@ -172,14 +210,14 @@ const judge = ({kind, field}: WriteShape, at: number, answer: RecordAnswer): {en
       end: {outcome: 'created', recordId: own, ...madeEarlier},
       result: {at, result: {ok: true, recordId: own, outcome: 'created'}, again: false},
     }
-  const result = {ok: false, error: describeProblem(crm), crm, ...(duplicateOf !== null && {duplicateOf})}
+  const result = {ok: false, error: says ?? describeProblem(crm), crm, ...(duplicateOf !== null && {duplicateOf})}
   if (crm.unanswered)
     return {
       end: {outcome: 'unanswered', message: describeProblem(crm), ...(crm.code && {code: crm.code})},
       result: {at, result, again: false},
     }
   const code = crm.code ?? `HTTP_${crm.status}`
-  return {end: {outcome: 'refused', code, message: sayRefusal(crm)}, result: {at, result, again: crm.rateLimited === true}}
+  return {end: {outcome: 'refused', code, message: says ?? sayRefusal(crm)}, result: {at, result, again: crm.rateLimited === true}}
 }
 
 /** Stores the error as the result of unsent items, which the client may send again immediately. The sweep settles the items in flight later. */

@@ -15,18 +15,20 @@ import {
 type ShareReport = {share: number; run: number | null; fresh: boolean; held: SlotCounts; inUse: number; want: SlotDemand}
 type RenewInput = {org: CrmOrg; holder: string; cap: number; reports: ShareReport[]}
 /**
- * `allotted`: one allocation for each report, in the same order. `turnMs`: the time left of the current turn; `Infinity` if the shares do not take
- * turns.
+ * `allotted`: one allocation for each report, in the same order. `changesInMs`: when the next turn begins or a reserved slot is released; `Infinity`
+ * if allocations depend on reports only.
  */
-export type RenewalResult = {allotted: SlotAllocation[]; budget: SlotBudget; isContended: boolean; turnMs: number}
+export type RenewalResult = {allotted: SlotAllocation[]; budget: SlotBudget; isContended: boolean; changesInMs: number}
 
 /**
  * Renews the shares of this process in one short transaction under the budget's row lock. A process that opens a share for a run has taken over
- * the run, so the earlier process loses its share of that run. Notifies each other process whose allocation changes.
+ * the run, so the earlier process loses its share of that run. Notifies each other process whose allocation changes, or would change without a
+ * reserved slot.
  */
 export const renewShares = (db: Pool, {org, holder, cap, reports}: RenewInput): Promise<RenewalResult> =>
   db.transaction(async tx => {
-    const budget = await lockBudget(tx, org, cap)
+    const {turnMs, reservedMs, ...unreserved} = await lockBudget(tx, org, cap)
+    const budget = {...unreserved, reserved: reservedMs > 0 ? 1 : 0}
     const takenOver = reports.flatMap(({run, fresh}) => (fresh && run !== null ? [run] : []))
     const before = (await takeShares(tx, org, {holder, takenOver})).map(row => ({...claimOf(row), replaced: row.replaced}))
     const others = before.filter(({replaced}) => !replaced)
@@ -38,11 +40,11 @@ export const renewShares = (db: Pool, {org, holder, cap, reports}: RenewInput): 
       org,
       reports.map((report, at) => rowOf(holder, report, allotted[at]!)),
     )
-    const affected = listAffected(budget, before, after).filter(name => name !== holder)
+    const affected = listAffected(unreserved, before, after).filter(name => name !== holder)
     if (affected.length) await notifyHolders(tx, org, affected)
     const wanting = after.filter(({demand: {large, small}}) => large + small > 0)
-    const turnMs = wanting.length > budget.total ? budget.turnMs : Number.POSITIVE_INFINITY
-    return {allotted, budget, isContended: isContended(budget, after), turnMs}
+    const changesInMs = Math.min(wanting.length > budget.total ? turnMs : Number.POSITIVE_INFINITY, reservedMs || Number.POSITIVE_INFINITY)
+    return {allotted, budget, isContended: isContended(budget, after), changesInMs}
   })
 
 type HeldClaim = SlotClaim & {holder: string}

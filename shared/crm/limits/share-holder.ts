@@ -112,7 +112,7 @@ const openRenewals = ({db, config, log, changes}: ShareHolderDeps, {org, holder,
         slots.resize(allotted[at]!.limit)
       }
       if (reports.some(({slots}, at) => isLess(slots.held(), allotted[at]!.held))) return 0
-      return changes.isListening() ? Math.min(quietMs, last.turnMs) : pollMsAfter(last)
+      return changes.isListening() ? Math.min(quietMs, last.changesInMs) : pollMsAfter(last)
     } catch (error) {
       log.warn({err: error, ...org}, 'could not renew the shares of the CRM budget')
       return eagerMs
@@ -129,7 +129,8 @@ const openRenewals = ({db, config, log, changes}: ShareHolderDeps, {org, holder,
   }
 }
 
-const pollMsAfter = ({allotted, turnMs}: RenewalResult) => (turnMs < Number.POSITIVE_INFINITY || allotted.some(isShort) ? eagerMs : everyMs)
+const pollMsAfter = ({allotted, changesInMs}: RenewalResult) =>
+  changesInMs < Number.POSITIVE_INFINITY || allotted.some(isShort) ? eagerMs : everyMs
 
 const isLess = (one: SlotCounts, than: SlotCounts) => one.total < than.total || one.large < than.large
 const isShort = ({target, limit}: SlotAllocation) => isLess(limit, target)

@@ -75,7 +75,25 @@ function* copiesOf({number, cells, repeated}: RepeatedRow, zip: Zip) {
 }
 
 /** Elements inside a cell. Their text is not part of the cell's value. */
-const otherElements = new Set(['annotation', 'table', 'frame', 'custom-shape', 'rect', 'line', 'ellipse', 'control', 'ruby-text'])
+const otherElements = new Set([
+  'annotation',
+  'table',
+  'frame',
+  'control',
+  'ruby-text',
+  'custom-shape',
+  'caption',
+  'connector',
+  'measure',
+  'rect',
+  'line',
+  'polyline',
+  'polygon',
+  'regular-polygon',
+  'path',
+  'circle',
+  'ellipse',
+])
 
 type OpenCell = {attributes: Attributes; paragraphs: string[]; isCovered: boolean}
 

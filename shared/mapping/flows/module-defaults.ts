@@ -69,8 +69,9 @@ const addMappings = (flow: Flow, defaults: ModuleSettings['defaults'], {sources,
     new Set([...patchIssues({...flow, fields}, module), ...optionIssues({...flow, fields}, module)].map(({message}) => message))
   for (const {skip, mode = 'column', ...given} of defaults) {
     const field = module.fields.find(({apiName}) => apiName === given.field)
-    const {data: mapping} = Mapping.safeParse({...given, mode: skip ? 'skip' : mode})
-    if (!field || !mapping || mapping.mode === 'skip' || named.has(mapping.field)) continue
+    const {data: mapping} = Mapping.safeParse({...given, mode})
+    if (skip || mode === 'skip') named.add(given.field)
+    if (!field || !mapping || named.has(mapping.field)) continue
     const [zoned] = addZones([{...flow, fields: [mapping]}], modules, settings)
     if (valueIssues(zoned!.fields[0]!, field, {columns, modules, libraries}).length > 0) continue
     if (!issuesWith([...added, mapping]).isSubsetOf(issuesWith(added))) continue

@@ -67,7 +67,7 @@ const compare = async (deps: FileDeps, {source, corrected, settled, keys, before
         if (!sent) continue
         const isOver = isSettled(row.rowNumber)
         const {cells, isChanged, ...touched} = touchedCells(row, sent, {columns, hasColumn, shown, edits})
-        if (isOver && !isChanged) continue
+        if (isOver && !isChanged && touched.removed.length === 0) continue
         kept += touched.kept
         if (!isChanged && touched.removed.length === 0) continue
         assertCorrectable(row, isOver)

@@ -204,7 +204,11 @@ test('a read refused for an exhausted quota has the renewal time', async t => {
   const connection = await open(t.context, {renewal: 'daily at 00:00 UTC'})
   t.context.there.fail({action: {type: 'answer', status: 429, headers: {'retry-after': '600'}}})
   const error = await t.throwsAsync(connection.readRecord('Contacts', 'x'), {instanceOf: CrmError})
-  t.like(error, {renews: true, crm: {quotaSpent: true, status: 429}})
+  t.like(error, {
+    renews: true,
+    message: 'The daily quota of this destination is exhausted. Try again after it renews',
+    crm: {quotaSpent: true, status: 429},
+  })
   t.true(Math.abs(error!.crm.retryAfterMs! - 600_000) < 2_000, 'the longer wait it asks for itself comes first')
 })
 

@@ -63,6 +63,10 @@ export const tables: Record<string, Row[]> = {
     ['bool("vielleicht")', /neither yes nor no/],
     ['bool("aktiv", {yes: ["Aktiv"], no: ["Inaktiv"]})', true],
     ['bool("yes", {yes: ["Aktiv"], no: ["Inaktiv"]})', /neither/],
+    ['bool("x", {no: ["X"]})', false],
+    ['bool("y", {no: ["x"]})', true],
+    ['bool("f", {yes: ["f"]})', true],
+    ['bool("no", {no: ["x"]})', /neither/],
   ],
   replace: [
     ['replace("a-b-c", "-", "")', 'abc'],

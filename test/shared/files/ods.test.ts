@@ -56,6 +56,14 @@ test('the values of an OpenDocument sheet are read as those of a workbook', asyn
   t.deepEqual(Object.keys(all[0]?.faults ?? {}), ['8'])
 })
 
+test('the text of a shape in a cell is not part of its value', async t => {
+  const shapes = ['caption', 'connector', 'measure', 'polyline', 'polygon', 'regular-polygon', 'path', 'circle']
+  const cellOf = (shape: string) =>
+    `<table:table-cell office:value-type="string"><draw:${shape}><text:p>check</text:p></draw:${shape}><text:p>Ana</text:p></table:table-cell>`
+  const {cells} = await read(t, await ods(table(row(text(...shapes)) + row(shapes.map(cellOf).join('')))))
+  t.deepEqual(cells, [shapes.map(() => 'Ana')])
+})
+
 test('repeated cells and rows have their places, and repeated empty ones cost nothing', async t => {
   const rows = [
     row(text('a', 'b', 'c', 'd')),

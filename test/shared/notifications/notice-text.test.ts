@@ -1,7 +1,7 @@
 import test from 'ava'
 import {chatMessageOf} from '../../../shared/notifications/chat-message.ts'
 import {writeLetter} from '../../../shared/notifications/letter.ts'
-import {pagesOf} from '../../../shared/notifications/notice-text.ts'
+import {countsOf, pagesOf, sentenceOf} from '../../../shared/notifications/notice-text.ts'
 
 // The types of the widget are not part of the tests' program.
 const {findPage} = await import(new URL('../../../api/clients/widget/pages.ts', import.meta.url).href)
@@ -32,4 +32,23 @@ test('e-mails and chat messages link to pages of the widget, and leave out what 
     for (const sent of [text, ...(['slack', 'teams'] as const).map(kind => JSON.stringify(chatMessageOf(kind, body, publicUrl)))])
       t.false(sent.includes('/orgs/'), sent)
   }
+})
+
+const sentence = (type: string, data: object) => sentenceOf({type, timestamp: '', data: {...data}})
+
+test('the notice of an undo counts restored, deleted and kept records once, and its modules say how many were undone', t => {
+  const counts = {Leads: {created: 0, updated: 8, failed: 1}, Accounts: {updated: 2}}
+  const data = {counts, deleted: 3, undo: {restored: 7, deleted: 3, changedSince: 2, strict: true}}
+  t.is(sentence('run.undone', data), 'The undo of a run has ended: 7 restored, 3 deleted, 2 kept')
+  t.is(sentence('run.undone', {...data, stop: 'CANCELLED'}), 'The undo of a run was cancelled: 7 restored, 3 deleted, 2 kept')
+  t.deepEqual(countsOf(data), ['Leads: 1 failed, 8 undone', 'Accounts: 2 undone'])
+  t.deepEqual(countsOf({...data, undo: null}), ['Leads: 1 failed, 8 deleted', 'Accounts: 2 deleted'])
+})
+
+test('the notice of a run that was deleted since says so, and not that nothing was written', t => {
+  const about = {org: 'org_1', run: 'run_1', dryRun: false}
+  t.is(sentence('run.ended', about), 'An import has ended and was deleted since')
+  t.is(sentence('run.ended', {...about, dryRun: true}), 'A dry run has ended and was deleted since')
+  t.is(sentence('run.undone', about), 'The undo of a run has ended and was deleted since')
+  t.is(sentence('run.ended', {...about, counts: {}}), 'An import has ended and wrote nothing: no rows')
 })

@@ -116,7 +116,8 @@ const readFacts = ({kind, capabilities}: ConnectorRow) =>
     ? {columns: capabilities.coqlColumns - 2, valuesPerQuery: openQueryLimits(capabilities).valuesPerQuery, fieldsPerRead}
     : {columns: Number.POSITIVE_INFINITY, valuesPerQuery: genericValuesPerQuery, fieldsPerRead: Number.POSITIVE_INFINITY}
 
-const genericValuesPerQuery = 50
+/** A generic destination is asked for one value per call. */
+const genericValuesPerQuery = 1
 
 const isRecent = ({db, config}: Work, {dc, crmOrgId, capabilities}: ConnectorRow) =>
   isWrittenRecently(db, {dc, crmOrgId, run: 0, seconds: Math.max(config.CRM_LAG_SECONDS, 2 * capabilities.coqlLagSeconds)})

@@ -24,21 +24,20 @@ export const composeRow = (
 ): ImportRow | RowFailure => {
   const {rowNumber, cells, ragged} = read
   const key = `${flow.id}.${rowNumber}`
-  const failed = (code: string, message: string, target: string | null = null) => ({number: rowNumber, key, code, message, target})
+  const filling: Filling = {key, read, evaluated, payload: {}, failures: all ?? [], notes: null}
   if (ragged)
-    return failed(
+    return failureOf(
+      filling,
       'ROW_RAGGED',
       `The row has ${cells.length} cells and the header ${flow.source.fileColumns ?? flow.source.columns.length}: the row was not written`,
     )
   const unread = flow.program?.columns.find(({at}) => faultAt(read, at))
-  if (unread) return failed('INVALID_VALUE', `${unread.name}: ${faultAt(read, unread.at)}`)
-  const stopped = flow.program && checkFilterAndGuard(evaluated, failed)
+  if (unread) return failureOf(filling, 'INVALID_VALUE', `${unread.name}: ${faultAt(read, unread.at)}`)
+  const stopped = flow.program && checkFilterAndGuard(filling)
   if (stopped) return stopped
-  if (!flow.patchPlan && isBlank(flow, cells)) return failed('ROW_EMPTY', 'Every mapped cell of the row is empty')
-  const filled: FilledRow = {payload: {}, failures: all ?? [], notes: null}
-  const input = {read, evaluated, failed}
-  for (const filler of flow.mappings) fillField(filled, filler, input)
-  const {payload, failures, notes} = filled
+  if (!flow.patchPlan && isBlank(flow, cells)) return failureOf(filling, 'ROW_EMPTY', 'Every mapped cell of the row is empty')
+  for (const filler of flow.mappings) fillField(filling, filler)
+  const {payload, failures, notes} = filling
   if (!all && failures.length > 0) {
     const {unmapped, emptied} = notes ?? {}
     return {...joinFailures(failures), ...(unmapped && {unmapped}), ...(emptied && {emptied})}
@@ -49,30 +48,42 @@ export const composeRow = (
 
 const none: EvaluatedExpressions = {}
 
-type MakeFailure = (code: string, message: string, target?: string | null) => RowFailure
-
-/** A row while its fields are filled. `notes`: what else is known of the row; null if nothing. */
-type FilledRow = Pick<ImportRow, 'payload'> & {failures: RowFailure[]; notes: RowNotes | null}
 type RowNotes = Pick<ImportRow, 'pendingLinks' | 'rounded' | 'unmapped' | 'emptied'>
-type FillInput = {read: FileRow; evaluated: EvaluatedExpressions; failed: MakeFailure}
+/** A row while its fields are filled. `notes`: what else is known of the row; null if nothing. */
+type Filling = Pick<ImportRow, 'key' | 'payload'> & {
+  read: FileRow
+  evaluated: EvaluatedExpressions
+  failures: RowFailure[]
+  notes: RowNotes | null
+}
+
+const failureOf = ({key, read}: Filling, code: string, message: string, target: string | null = null): RowFailure => ({
+  number: read.rowNumber,
+  key,
+  code,
+  message,
+  target,
+})
 
 /**
  * Fills one field of the row: takes the value, applies the value map, and converts the result. If the value must be searched for, adds it
  * to `pendingLinks` instead.
  */
-const fillField = (filled: FilledRow, filler: FieldMapping, {read, evaluated, failed}: FillInput): void => {
+const fillField = (filling: Filling, filler: FieldMapping): void => {
   const {field, clears, values} = filler
-  const {payload, failures} = filled
+  const {read, evaluated, payload, failures} = filling
   const made = filler.expression === undefined ? null : madeFor(filler, read.cells, evaluated)
-  if (made && 'error' in made) return void failures.push(failed(made.error.code, describeEvaluationError(made.error), field.apiName))
+  if (made && 'error' in made)
+    return void failures.push(failureOf(filling, made.error.code, describeEvaluationError(made.error), field.apiName))
   const given = made ? made.value : cellOf(filler, read.cells)
   const {value, isMapped = false, isUnmapped = false}: MappedValue = values ? mapValue(given, field, values) : {value: given}
   const fault = isMapped || (isUnmapped && values!.otherwise === 'empty') ? undefined : faultAt(read, filler.column)
-  if (fault) return void failures.push(failed('INVALID_VALUE', `${field.apiName}: ${fault}`, field.apiName))
+  if (fault) return void failures.push(failureOf(filling, 'INVALID_VALUE', `${field.apiName}: ${fault}`, field.apiName))
   if (isUnmapped) {
-    ;(notesOf(filled).unmapped ??= []).push(field.apiName)
-    if (values!.otherwise === 'fail') return void failures.push(failed('VALUE_UNMAPPED', describeUnmapped(field), field.apiName))
-    if (values!.otherwise === 'empty') (notesOf(filled).emptied ??= []).push(field.apiName)
+    ;(notesOf(filling).unmapped ??= []).push(field.apiName)
+    if (values!.otherwise === 'fail')
+      return void failures.push(failureOf(filling, 'VALUE_UNMAPPED', describeUnmapped(field), field.apiName))
+    if (values!.otherwise === 'empty') (notesOf(filling).emptied ??= []).push(field.apiName)
   }
   if (value === CLEAR) payload[field.apiName] = null
   else if (value === null || (typeof value === 'string' && value.trim() === '')) {
@@ -82,32 +93,34 @@ const fillField = (filled: FilledRow, filler: FieldMapping, {read, evaluated, fa
     const isLink = isWanted(filler, value)
     const toField = made && !isMapped ? convertValue : convert
     const converted = isLink ? readSearchText(String(value), filler.link!.lookup, rules) : toField(value as string, field, rules)
-    if (!converted.ok) return void failures.push(failed(converted.code, converted.message, field.apiName))
-    if (isLink) return void (notesOf(filled).pendingLinks ??= []).push(addPendingLink(filler, String(converted.value)))
+    if (!converted.ok) return void failures.push(failureOf(filling, converted.code, converted.message, field.apiName))
+    if (isLink) return void (notesOf(filling).pendingLinks ??= []).push(addPendingLink(filler, String(converted.value)))
     // A list without values is blank: only `\N` and the mapping's `empty` clear a field.
     const isBlankList = Array.isArray(converted.value) && converted.value.length === 0
     if (!isBlankList) payload[field.apiName] = converted.value
     else if (clears) payload[field.apiName] = null
-    if (converted.rounded) (notesOf(filled).rounded ??= []).push(field.apiName)
+    if (converted.rounded) (notesOf(filling).rounded ??= []).push(field.apiName)
   }
 }
 
-const notesOf = (filled: FilledRow): RowNotes => (filled.notes ??= {})
+const notesOf = (filling: Filling): RowNotes => (filling.notes ??= {})
 
 const describeUnmapped = ({apiName}: FieldMapping['field']) => `The value map of ${apiName} has no entry for this value`
+
+const conditions = [
+  {name: FILTER, end: 'held'},
+  {name: GUARD, end: 'skipped'},
+] as const
 
 /**
  * Returns how the row ends if the filter or the guard is false or fails; null if the row continues. A false filter holds the row back, a false guard
  * skips it, and an error fails it.
  */
-const checkFilterAndGuard = (evaluated: EvaluatedExpressions, failed: MakeFailure): RowFailure | null => {
-  for (const [name, end] of [
-    [FILTER, 'held'],
-    [GUARD, 'skipped'],
-  ] as const) {
-    const outcome = evaluated[name]
-    if (outcome && 'error' in outcome) return failed(outcome.error.code, `${name}: ${describeEvaluationError(outcome.error)}`)
-    if (outcome && !outcome.value) return {...failed('GUARDED', "The flow's guard excludes this row"), end}
+const checkFilterAndGuard = (filling: Filling): RowFailure | null => {
+  for (const {name, end} of conditions) {
+    const outcome = filling.evaluated[name]
+    if (outcome && 'error' in outcome) return failureOf(filling, outcome.error.code, `${name}: ${describeEvaluationError(outcome.error)}`)
+    if (outcome && !outcome.value) return {...failureOf(filling, 'GUARDED', "The flow's guard excludes this row"), end}
   }
   return null
 }
@@ -152,18 +165,23 @@ export const withRowKeys = (flow: CompiledFlow, key: string, number: number, pay
         matchFields,
       )
     : null
-  const uniques = uniqueFields.flatMap(field => {
+  let lockKeys = matchKey ? [matchKey.toString('latin1')] : []
+  let hasUniqueKey = false
+  for (const field of uniqueFields) {
     const value = normalise(payload[field.apiName], field)
-    return value === null ? [] : [`${field.apiName}=${value}`]
-  })
+    if (value === null) continue
+    hasUniqueKey = true
+    // A new array has no spare places, which would take more memory than the key.
+    lockKeys = [...lockKeys, `${field.apiName}=${value}`]
+  }
   return {
     number,
     key,
     payload,
     matchKey,
-    lockKeys: matchKey ? [matchKey.toString('latin1'), ...uniques] : uniques,
+    lockKeys,
     matches: [],
-    hasUniqueKey: uniques.length > 0,
+    hasUniqueKey,
     attempt: 0,
     unansweredSends: 0,
     unansweredCreates: 0,

@@ -54,7 +54,7 @@ const run = async (sandbox: Sandbox, {columns, ...batch}: FlowProgram, rows: rea
   try {
     return await sandbox.evaluate({
       ...batch,
-      rows: rows.map(({cells}) => Object.fromEntries(columns.map(({name, at}) => [name, cells[at] ?? '']))),
+      rows: rowsOf(columns, rows),
       numbers: rows.map(({rowNumber}) => rowNumber),
     })
   } catch (error) {
@@ -62,8 +62,23 @@ const run = async (sandbox: Sandbox, {columns, ...batch}: FlowProgram, rows: rea
   }
 }
 
-const isStuck = (evaluated: EvaluatedExpressions) =>
-  Object.values(evaluated).some(outcome => 'error' in outcome && outcome.error.code === 'EXPRESSION_TIMEOUT')
+/** Copies of one object share its layout. Its entries are defined, so a column may be named `__proto__`. */
+const rowsOf = (columns: FlowProgram['columns'], rows: readonly FileRow[]): Record<string, string>[] => {
+  const blank: Record<string, string> = Object.fromEntries(columns.map(({name}) => [name, '']))
+  return rows.map(({cells}) => {
+    const row = {...blank}
+    for (const {name, at} of columns) row[name] = cells[at] ?? ''
+    return row
+  })
+}
+
+const isStuck = (evaluated: EvaluatedExpressions) => {
+  for (const name in evaluated) {
+    const outcome = evaluated[name]!
+    if ('error' in outcome && outcome.error.code === 'EXPRESSION_TIMEOUT') return true
+  }
+  return false
+}
 
 /** Returns the error that stops the run, because the remaining rows would most likely time out as well. */
 const failAll = (of: Pick<Run, 'dryRun' | 'engine'>) =>

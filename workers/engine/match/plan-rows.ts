@@ -27,7 +27,12 @@ export type SkipPlan = {
 export const planStep = (row: ImportRow, flow: PlanRowOptions, ours: ChainMatches = NOTHING, decision: Decision | null = null): RowPlan => {
   if (flow.deletes) return planDelete(row)
   if (row.decided) return row.decided.kind === 'update' ? {do: 'update', target: row.decided.target!} : {do: 'create'}
-  const matches = ours.records.length || row.matches.length ? [...new Set([...ours.records, ...row.matches])].sort(compareAge) : []
+  const isKnown = ours !== NOTHING || row.matches.length > 0 || decision !== null
+  return isKnown ? planMatches(row, flow, ours, decision) : {do: 'create'}
+}
+
+const planMatches = (row: ImportRow, flow: PlanRowOptions, ours: ChainMatches, decision: Decision | null): RowPlan => {
+  const matches = [...new Set([...ours.records, ...row.matches])].sort(compareAge)
   const choice = flow.onMany === 'ask' ? (decision?.choice ?? null) : flow.onMany
   // If the chosen record no longer matches, the user is asked again, however many other records match.
   if (choice === 'record' && !matches.includes(decision!.recordId!))

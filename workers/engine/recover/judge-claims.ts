@@ -14,8 +14,8 @@ export type ClaimCandidate = {row: ImportRow; recordId: string}
 /** The maximum wait for other runs, in seconds. It is short, because the waiting batch keeps its slot. */
 const longestWaitSeconds = 3
 
-/** What other runs may know about an answered batch before its rows are judged. `batches`: its batch numbers. `made`: the records that it created. */
-export type AnsweredBatch = {batches: number[]; made: Claim[]}
+/** What other runs may know about an answered batch before its rows are judged. `batches`: its batch numbers. `listMade`: lists the records that it created. */
+export type AnsweredBatch = {batches: number[]; listMade: () => Claim[]}
 
 /**
  * Decides for each row whether it may claim the record that the CRM named as the duplicate of its create. No other row of this chain, or of

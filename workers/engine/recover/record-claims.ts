@@ -46,9 +46,9 @@ export const claimForRows = async (ctx: Context, flow: CompiledFlow, matches: Ma
 export const publishAnswer = async (
   ctx: Context,
   flow: CompiledFlow,
-  {batches, made}: {batches: number[]; made: Claim[]},
+  {batches, listMade}: {batches: number[]; listMade: () => Claim[]},
 ): Promise<void> => {
-  await claim(ctx, flow, made)
+  await claim(ctx, flow, listMade())
   await markAnswered(ctx.hot, {run: ctx.run.no, batches})
 }
 

@@ -9,32 +9,39 @@ import type {RunHold} from '../../../sql/run-heads.ts'
 import type {Run} from '../../../sql/runs.ts'
 import type {Context, LedgerContext} from '../context.ts'
 import {RunPaused, RunStopped} from '../run-endings.ts'
+import {acquireBatchSlot} from './batch-slot.ts'
 import {endByRefusal} from './request-refusal.ts'
 
-const longestWaitMs = 10_000
-const tries = 6
+const isGeneric = ({connectorKind}: Run) => connectorKind === 'generic'
 
 /**
- * Reads from the CRM under a slot, and retries while a retry may help, at most six tries. If no try succeeds, throws a `RunPaused` or
+ * Returns the maximum wait in ms before a retry, and the maximum number of tries. Beyond them, the run pauses, and later finds the records of its
+ * unwritten rows again. At a generic destination, this takes many calls, so pauses for a rate limit of a minute could repeat the same calls for ever.
+ */
+export const retryLimitsOf = (run: Run, isRateLimited: boolean) =>
+  isRateLimited && isGeneric(run) ? {longestWaitMs: 60_000, tries: 10} : {longestWaitMs: 10_000, tries: 6}
+
+/**
+ * Reads from the CRM under a slot, and retries while a retry may help, within `retryLimitsOf`. If no try succeeds, throws a `RunPaused` or
  * `RunStopped`, so no row is lost. `slots`: by default large, which queries need. Reads by id may take small slots, because they do not count
  * towards the CRM's limit on large calls.
  */
 export const readWithRetry = async <T>(ctx: Context, read: () => Promise<T>, slots: Slots = ctx.slots.large): Promise<T> => {
   for (let tried = 1; ; tried++) {
+    const slot = await acquireBatchSlot(slots, ctx.signal)
     try {
-      await slots.take(ctx.signal)
-      try {
-        return await read()
-      } finally {
-        slots.give()
-      }
+      return await read()
     } catch (error) {
+      // A waiting read of a generic destination keeps its slot. Otherwise queued reads would use up the next calls that the rate limit admits.
+      if (!isGeneric(ctx.run)) slot.give()
       await waitOrGiveUp(ctx, error, tried)
+    } finally {
+      slot.give()
     }
   }
 }
 
-/** Like `readWithRetry`, but returns null if the CRM refuses the read permanently. A refused access token pauses the run instead. */
+/** Like `readWithRetry`, but returns null if the CRM refuses the read permanently. A refused access token pauses or stops the run instead. */
 export const readUnlessRefused = <T>(ctx: Context, read: () => Promise<T>, slots?: Slots): Promise<T | null> =>
   readWithRetry(
     ctx,
@@ -54,6 +61,7 @@ const waitOrGiveUp = async (ctx: Context, error: unknown, tried: number) => {
   if (isCrowded(error.crm)) await ctx.slots.cut()
   if (!retryable) throw endByRefusal(error.crm, ctx.run)
   const waitMs = backOffMs(tried, retryAfterMs)
+  const {longestWaitMs, tries} = retryLimitsOf(ctx.run, rateLimited === true)
   if (waitMs > longestWaitMs || tried >= tries)
     throw new RunPaused(rateLimited ? 'RATE_LIMITED' : 'CRM_UNAVAILABLE', error.message, Math.max(30, waitMs / 1000))
   await sleep(waitMs, undefined, {signal: ctx.signal})

@@ -13,7 +13,11 @@ export const uniqueKeyDigestOf = (
   {payload, hasUniqueKey, idempotency}: UniqueKeyRow,
 ): Buffer | null => {
   if (!hasUniqueKey) return null
-  const values = uniqueFields.map(field => [field.apiName, normalise(payload[field.apiName], field)]).filter(([, value]) => value !== null)
+  let values: [string, string][] = []
+  for (const field of uniqueFields) {
+    const value = normalise(payload[field.apiName], field)
+    if (value !== null) values = [...values, [field.apiName, value]]
+  }
   if (idempotency) values.push([idempotency.field, idempotency.value])
   return shortHash(JSON.stringify(values.sort()))
 }

@@ -31,12 +31,12 @@ export const isCallRefused = ({status, code}: CrmProblem) => callStatuses.includ
 const tokenPauseSeconds = 60
 
 /**
- * Returns how a refused call ends the run. A refused token may be accepted later, so the run pauses. Any other refusal needs a person, so
- * the run stops.
+ * Returns how a refused call ends the run. A refused token of the CRM may be accepted later, so the run pauses. Any other refusal needs a
+ * person, so the run stops.
  */
 export const endByRefusal = (crm: CrmProblem, run: Run): RunPaused | RunStopped => {
   const problem = describeProblem(crm)
-  if (isTokenRefused(crm)) {
+  if (isTokenRefused(crm) && run.connectorKind !== 'generic') {
     const message = `${problem}. The renewed access token was refused too. The run tries again every minute. Connect the CRM again if this lasts`
     return new RunPaused('CONNECTION_UNAVAILABLE', message, tokenPauseSeconds)
   }
@@ -45,6 +45,8 @@ export const endByRefusal = (crm: CrmProblem, run: Run): RunPaused | RunStopped 
 
 const remedyOf = ({code, status, details}: CrmProblem) => {
   if (code === 'OAUTH_SCOPE_MISMATCH') return 'The connection lacks a permission scope. Connect the CRM again and accept every scope'
+  if (status === 401)
+    return 'The destination refuses the secret of this connection. Allow the secret there, or add a new connection with the right secret'
   const {permissions} = asObject(details) ?? {}
   if (Array.isArray(permissions)) return `Give the connection's CRM user this permission: ${permissions.join(', ')}`
   return status === 403 ? "Give the connection's CRM user the missing permission" : 'Correct this in the CRM'

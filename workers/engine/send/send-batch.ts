@@ -17,7 +17,7 @@ import {countRecords} from '../subform/send.ts'
 import {isFresh} from '../subform/subform-verdict.ts'
 import {type AdmissionHooks, type AdmittedBatches, admitOps} from './admission.ts'
 import {type BatchSlot, queueForSlot} from './batch-slot.ts'
-import {backOffMs, classifyRefusal, quotaExhausted} from './crm-retry.ts'
+import {backOffMs, classifyRefusal, quotaExhausted, retryLimitsOf} from './crm-retry.ts'
 import {enterSlot} from './enter-slot.ts'
 import {endByRefusal, isCallRefused} from './request-refusal.ts'
 import {writeOps} from './write-ops.ts'
@@ -36,7 +36,6 @@ export type BatchResult = {
  */
 type TransmitResult = Answers | {unsent: Error | null} | {refused: CrmProblem}
 
-const longestWaitMs = 10_000
 const mostTries = 10
 
 /**
@@ -100,7 +99,7 @@ const hasAnswer = (answer: RecordAnswer) => answer.ok || (answer.sent && !answer
 
 type TransmitOptions = {slot: BatchSlot; leaving(): void}
 
-/** Sends the batch, up to ten times while the CRM's rate limit refuses all of it. Gives up earlier if a wait would exceed ten seconds. */
+/** Sends the batch, up to ten times while the CRM's rate limit refuses all of it. Gives up earlier if a wait would be too long. */
 const transmit = async (
   ctx: Context,
   flow: CompiledFlow,
@@ -168,7 +167,7 @@ const declinedWhole = async (ctx: Context, {results, whole}: WriteAnswer, tried:
   if (first.crm.quotaSpent) return quotaExhausted(whole)
   if (isCrowded(first.crm)) await ctx.slots.cut()
   const waitMs = backOffMs(tried, first.crm.retryAfterMs)
-  if (waitMs <= longestWaitMs && tried < mostTries) return {waitMs}
+  if (waitMs <= retryLimitsOf(ctx.run, true).longestWaitMs && tried < mostTries) return {waitMs}
   return new RunPaused('RATE_LIMITED', 'The CRM limits the request rate. The run resumes automatically', Math.max(10, waitMs / 1000))
 }
 

@@ -62,7 +62,8 @@ export const logOutcome = (
   if (row.notes) noteLookups({flow, settled}, row)
   if (row.keptEdits) noteKeptEdits({flow, settled}, row, recordId)
   const phase = flow.tags ? 'tag' : flow.patchPlan ? 'patch' : 'write'
-  const [shortCode, shortMessage] = [code && storableText(code, 100), message && storableText(message, longestMessage)]
+  const shortCode = code && storableText(code, 100)
+  const shortMessage = message && storableText(message, longestMessage)
   settled.log.push(logEntryOf(flow, row, {phase, target, attempt, recordId, outcome, code: shortCode, message: shortMessage}))
   // Patches and tags do not change the outcome under which a row is counted.
   if (flow.patchPlan || flow.tags) return
@@ -72,13 +73,16 @@ export const logOutcome = (
   if (code === 'PLAN_STALE' && outcome === 'skipped') add(settled.counts, staleAt(module), 1)
 }
 
+const none: string[] = []
+
 /** Returns the message of a log entry. For a created, updated or planned row, remarks about emptied and then rounded fields are appended. */
 const withRemarks = (
-  {payload, rounded, emptied = []}: Partial<Pick<ImportRow, 'payload' | 'rounded' | 'emptied'>>,
+  {payload, rounded, emptied = none}: Partial<Pick<ImportRow, 'payload' | 'rounded' | 'emptied'>>,
   outcome: OutcomeName,
   message: string | null,
 ) => {
-  if (!['created', 'updated', 'planned'].includes(outcome)) return message
+  const hasRemarks = rounded !== undefined || emptied.length > 0
+  if (!hasRemarks || !['created', 'updated', 'planned'].includes(outcome)) return message
   const fields = rounded?.filter(field => payload !== undefined && field in payload) ?? []
   const remarks = [
     ...(message === null ? [] : [message]),

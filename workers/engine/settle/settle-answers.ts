@@ -39,22 +39,24 @@ export const settleAnswers = async (
   {answers, clockOffsetMs}: Answers,
   leave: (row: ImportRow) => void,
 ): Promise<{next: Map<ImportRow, NextStep>; ending: Error | null}> => {
-  const candidates = ops.flatMap((op, at) => {
+  const candidates: ClaimCandidate[] = []
+  ops.forEach((op, at) => {
     const recordId = findClaimedRecord(kind, op, answers[at]!)
-    return recordId === null ? [] : [{row: op.row, recordId}]
+    if (recordId !== null) candidates.push({row: op.row, recordId})
   })
   await ctx.crmClock.note(clockOffsetMs)
-  const made: {key: string; recordId: string}[] = []
-  for (const [at, {row}] of ops.entries()) {
-    const answer = answers[at]!
-    if (answer.ok) made.push({key: row.key, recordId: answer.recordId})
-  }
-  const {takes, ending} = await judgeOrPutOff(ctx, flow, candidates, {clockOffsetMs, batches, made})
+  const listMade = () =>
+    ops.flatMap(({row: {key}}, at) => {
+      const answer = answers[at]!
+      return answer.ok ? [{key, recordId: answer.recordId}] : []
+    })
+  const {takes, ending} = await judgeOrPutOff(ctx, flow, candidates, {clockOffsetMs, batches, listMade})
   const settled = {...emptySettlement(...batches), released: releasedBy(flow, unsent)}
   const next = new Map<ImportRow, NextStep>()
   const sent = {flow, settled, patienceMs: lagSecondsOf(ctx) * 1000, lateUpdates: ctx.lateUpdates}
   const written = {...sent, kind: kind as StepKind}
-  for (const [at, op] of ops.entries()) {
+  for (let at = 0; at < ops.length; at++) {
+    const op = ops[at]!
     const answer = answers[at]!
     if (!answer.ok && !answer.sent) throw new Error('A batch came back partly unsent')
     if (flow.judge === 'undo') next.set(op.row, judgeUndo(sent, op, answer))
@@ -69,7 +71,9 @@ export const settleAnswers = async (
     }
   }
   settled.leave = () => {
-    for (const [row, step] of next) if (step === 'end' || step === 'wait') leave(row)
+    next.forEach((step, row) => {
+      if (step === 'end' || step === 'wait') leave(row)
+    })
   }
   atPoint('before_settle')
   ctx.lease.lost.throwIfAborted()

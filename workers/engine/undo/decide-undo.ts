@@ -21,7 +21,7 @@ export type UndoPlan =
 /**
  * `writtenAt`: when the CRM last changed the record for the run, in ms; null if unknown. `user`: the connection's CRM user. `wasSent`: this
  * undo has already sent its write, which was not answered. `isForced`: created records are deleted even if they were changed since.
- * `rowFields`: the fields of subform rows.
+ * `canDelete`: whether the destination can delete records. `rowFields`: the fields of subform rows.
  */
 export type UndoFacts = {
   record: CrmRecord | undefined
@@ -29,6 +29,7 @@ export type UndoFacts = {
   user: string
   wasSent: boolean
   isForced: boolean
+  canDelete: boolean
   rowFields: readonly ComparedField[]
 }
 
@@ -49,6 +50,7 @@ export const decideUndo = (undone: UndoRecord, facts: UndoFacts): UndoPlan => {
       : skip('GONE', 'The CRM no longer has this record')
   if (undone.effect === 'rows') return decideRows(undone, record, facts)
   if (undone.effect === 'restore') return decideFields(undone, record, wasSent)
+  if (!facts.canDelete) return skip('UNDO_UNKNOWN', 'This destination cannot delete records, so the record was kept')
   if (facts.isForced || isUntouched(undone, record, facts)) return {do: 'delete', kept: []}
   return skip('CHANGED_SINCE', `The record was kept: ${describeChange(record)}`)
 }
@@ -126,7 +128,9 @@ const isEditedRow = ({Created_Time: created, Modified_Time: modified}: CrmRecord
 const mapValues = (values: FieldValues, map: (value: unknown) => unknown): FieldValues =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]))
 
-const describeChange = ({Modified_By: by, Modified_Time: at}: CrmRecord) => `last changed by ${nameOf(by)} at ${String(at)}`
+/** A generic destination does not show who changed a record, or when. */
+const describeChange = ({Modified_By: by, Modified_Time: at}: CrmRecord) =>
+  at === undefined ? 'changed after the import' : `last changed by ${nameOf(by)} at ${String(at)}`
 
 const nameOf = (by: unknown) =>
   String(typeof by === 'object' && by !== null ? ((by as {name?: unknown}).name ?? idOf(by)) : 'an unknown user')

@@ -161,7 +161,8 @@ const decide = async ({ctx, source}: UndoPass, rows: UndoRow[], records: Map<str
     rows.map(row => {
       const {recordId} = row.undone
       const facts = {record: records.get(recordId), writtenAt: written.get(recordId) ?? null, user, rowFields: fieldsOf(source, row.undone)}
-      return [row, decideUndo(row.undone, {...facts, wasSent: row.unansweredSends > 0, isForced: ctx.run.undoForce})]
+      const canDelete = ctx.connection.deleteRecords !== null
+      return [row, decideUndo(row.undone, {...facts, canDelete, wasSent: row.unansweredSends > 0, isForced: ctx.run.undoForce})]
     }),
   )
 }

@@ -33,9 +33,11 @@ export const noteWritten = (
   {number, key, payload, isSecondWrite, isCanary = false}: Pick<ImportRow, 'number' | 'key' | 'payload' | 'isSecondWrite' | 'isCanary'>,
   {recordId, writtenAt = null, isSure = true}: WrittenDetails,
 ) => {
-  const place = {row: number, key, flow: flow.no, module: flow.module.no, recordId}
-  const written = {...place, sent: payload, writtenAt, isSure, isCanary}
-  settled.written.push({...written, phase: flow.patchPlan ? 'patch' : 'write', ...(isSecondWrite && {isSecond: true})})
+  const {no, module, patchPlan} = flow
+  const phase = patchPlan ? 'patch' : 'write'
+  const written: SettledRow = {row: number, key, flow: no, module: module.no, recordId, sent: payload, writtenAt, isSure, isCanary, phase}
+  if (isSecondWrite) written.isSecond = true
+  settled.written.push(written)
 }
 
 const firstRows = 100

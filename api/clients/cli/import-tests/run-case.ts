@@ -28,7 +28,7 @@ const longestRunMs = 60_000
 export const runCase = (setting: CaseSetting, one: ImportCase): Promise<Difference[]> =>
   orDifferences(async () => {
     const template = setting.templates.get(one.template)
-    if (!template) return [differ(`The configuration has no shared template ${one.template}`)]
+    if (!template) return [differ(`The configuration has no shared template ${one.template}, or discovery.json lacks its connection`)]
     const crm = setting.crmOf(template.connectorId)
     const unwritten = await writeRecords(crm, one.crm)
     if (unwritten.length > 0) return unwritten

@@ -1,4 +1,4 @@
-import {type Json, readPages} from '../../http.ts'
+import {type Json, readPages, strongTag} from '../../http.ts'
 import type {ImportCase} from './case.ts'
 import {type Difference, orDifferences} from './difference.ts'
 import {runCase} from './run-case.ts'
@@ -34,14 +34,28 @@ const resultOf = (
   {since, differences}: {since: number; differences: Difference[]},
 ): CaseResult => ({suite: directory, name, ms: Date.now() - since, passed: differences.length === 0, differences})
 
-/** Pushes the configuration with the ids of the new connections. Drops paused writes from the registry, because tests write. */
+/**
+ * Pushes the configuration with the ids of the new connections. Drops templates and modules whose connection is not in discovery.json, and paused
+ * writes, because tests write. Drops the settings by which runs wait for people.
+ */
 const push = async ({session: {client, path}, connections}: TestOrg, bundle: Json) => {
   let text = JSON.stringify(bundle)
   for (const {connectorId, now} of connections) text = text.replaceAll(JSON.stringify(connectorId), JSON.stringify(now))
   const body = JSON.parse(text)
-  if (body.registry) body.registry.writing = {}
+  const isKnown = ({connectorId}: Json) => !connectorId || connections.some(({now}) => now === connectorId)
+  if (body.templates) body.templates = body.templates.filter(isKnown)
+  if (body.registry) {
+    const {settings, modules, fields} = body.registry
+    const dropped = new Set(modules.filter((one: Json) => !isKnown(one)).map(({key}: Json) => key))
+    body.registry = {
+      settings: {...settings, approvalAbove: null, guard: null},
+      writing: {},
+      modules: modules.filter(isKnown),
+      fields: Object.fromEntries(Object.entries(fields).filter(([key]) => !dropped.has(key))),
+    }
+  }
   const {headers} = await client.call('GET', path('config/registry'))
-  await client.call('POST', path('config/bundle'), {body, headers: {'if-match': headers.get('etag')!}})
+  await client.call('POST', path('config/bundle'), {body, headers: {'if-match': strongTag(headers)!}})
 }
 
 const settingOf = ({session, crm, connections}: TestOrg, suite: Suite, templates: Map<string, Json>) => ({

@@ -9,7 +9,7 @@ import {may} from '../state/session.ts'
 import {t} from '../text/runs.ts'
 import {count} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
-import {chooseRun, runsOf} from './choose.ts'
+import {chooseRun} from './choose.ts'
 import {sayDeleted} from './delete-form.ts'
 import {Download} from './downloads.ts'
 import {expectFocus, useExpectedFocus} from './focus.ts'
@@ -21,7 +21,7 @@ import {needsAnswers, QuestionsLink} from './questions-link.ts'
 import {type ReasonQuery, Reasons} from './reasons.ts'
 import {Repeat} from './repeat.ts'
 import {Retry} from './retry.ts'
-import {hasBegunUndo, type Run, sayState} from './run.ts'
+import {type Run, sayState} from './run.ts'
 import {leftOf, sumCounts} from './tally.ts'
 import {Undo, UndoResult} from './undo.ts'
 import {useTally} from './use-tally.ts'
@@ -56,7 +56,7 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
   const {failed, refused, unanswered} = sumCounts(run.counts)
   const several = tally.sources.length > 1
   const focused = useExpectedFocus()
-  const main = mainActionOf(run, runsOf(loadedImport))
+  const main = mainActionOf(run)
   return html`
     <section class="sheet" aria-labelledby="summary">
       <h2 id="summary" ref=${focused} tabindex="-1">${titleOf(run)}</h2>
@@ -104,11 +104,11 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
 }
 
 /** Returns the main action of a run's page. Null for an undo, because `UndoResult` shows its main action. */
-const mainActionOf = (run: Run, runs: Run[]): 'answer' | 'rows' | 'retry' | null => {
+const mainActionOf = (run: Run): 'answer' | 'rows' | 'retry' | null => {
   if (run.undoOf) return null
   if (needsAnswers(run)) return 'answer'
   const {failed, refused} = sumCounts(run.counts)
-  const isRetriable = may('operator') && !hasBegunUndo(runs, run) && failed + refused === 0 && (run.stop !== null || leftOf(run) > 0)
+  const isRetriable = may('operator') && !run.begunUndo && failed + refused === 0 && (run.stop !== null || leftOf(run) > 0)
   return isRetriable ? 'retry' : 'rows'
 }
 

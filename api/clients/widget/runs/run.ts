@@ -41,6 +41,8 @@ export type Run = {
   questionsAnswered?: number
   /** The run that retries this run. */
   retriedBy?: string | null
+  /** The undo of this run that is queued, is in progress or has ended after its start. The API then refuses a retry. */
+  begunUndo?: string | null
   /** Whether the plan of an ended dry run is out of date. */
   stale?: boolean | null
   progress: Progress | null
@@ -83,10 +85,6 @@ const undosOf = (runs: readonly Run[], {id}: Run): Run[] => runs.filter(run => r
 
 /** Whether an undo of the run ended without a stop. `runs`: all runs of the import. */
 export const isUndone = (runs: readonly Run[], run: Run): boolean => undosOf(runs, run).some(({endedAt, stop}) => endedAt !== null && !stop)
-
-/** Whether an undo of the run is queued, is in progress or has ended after its start. The API then refuses a retry. */
-export const hasBegunUndo = (runs: readonly Run[], run: Run): boolean =>
-  undosOf(runs, run).some(({startedAt, endedAt}) => startedAt !== null || endedAt === null)
 
 /**
  * Whether an ended dry run stopped before it had all rows that a run may write. A dry run that stopped at the plan's rows per run has all of them.

@@ -59,8 +59,11 @@ export const bool = (value, {yes, no} = {}) => {
   if (typeof value === 'boolean') return value
   const text = filled(value, 'bool')?.toLowerCase() ?? null
   if (text === null) return null
-  if (yes ? yes.some(word => fold(String(word)) === text) : YES.has(text)) return true
-  if (no ? no.some(word => fold(String(word)) === text) : NO.has(text)) return false
+  const isIn = words => words?.some(word => fold(String(word)) === text)
+  if (isIn(yes)) return true
+  if (isIn(no)) return false
+  if (!yes && YES.has(text)) return true
+  if (!no && NO.has(text)) return false
   throw new RangeError(`helpers.bool: ${shown(text)} is neither yes nor no. Pass your own words: {yes: [...], no: [...]}`)
 }
 

@@ -159,3 +159,13 @@ test('a pool is contended if and only if a share would get more without the othe
     }),
   )
 })
+
+test('a reserved slot goes to a share without slots only', t => {
+  const claim = (key: string, held: number): SlotClaim => ({key, demand: {large: 10, small: 0}, held: {total: held, large: held}})
+  const heldWith = (reserved: number, others: SlotClaim[], mine: SlotClaim[]) =>
+    allocateSlots({total: 10, turn: 0, reserved}, others, mine).map(({held}) => held.large)
+  t.deepEqual(heldWith(1, [], [claim('large', 7)]), [9])
+  t.deepEqual(heldWith(0, [], [claim('large', 7)]), [10])
+  t.deepEqual(heldWith(1, [claim('large', 9)], [claim('new', 0)]), [1])
+  t.deepEqual(heldWith(1, [], [claim('large', 10)]), [10], 'no share must return a slot for it')
+})

@@ -31,6 +31,13 @@ test('a default mapping may be a patch, unless the flow cannot patch its field',
   t.deepEqual(addedBy([fixed('Notes', 'x', {patch: {when: ['error'], overwrite: 'always'}})]), [])
 })
 
+test('the first default mapping of a field counts, also if it skips the field', t => {
+  const notes = fixed('Notes', 'x')
+  t.deepEqual(addedBy([notes, {field: 'Notes', mode: 'skip'}]), ['Notes'])
+  t.deepEqual(addedBy([{field: 'Notes', mode: 'skip'}, notes]), [])
+  t.deepEqual(addedBy([{field: 'Notes', skip: true, patch: {when: ['error'], overwrite: 'always'}}, notes]), [])
+})
+
 test('the default owner is left out of a flow with an assignment rule', t => {
   const defaults = [fixed('Owner', 'ana@example.org'), fixed('Notes', 'x')]
   t.deepEqual(addedBy(defaults), ['Owner', 'Notes'])

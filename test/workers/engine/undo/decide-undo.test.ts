@@ -21,6 +21,7 @@ const facts = (values: object, more: Partial<UndoFacts> = {}): UndoFacts => ({
   user: 'lading',
   wasSent: false,
   isForced: false,
+  canDelete: true,
   rowFields: [field('Product')],
   ...more,
 })
@@ -47,4 +48,18 @@ test('subform rows of an earlier write of the run are restored too', t => {
   const lines = (Product: string) => facts({Lines: [{id: '1', Product}]})
   for (const product of ['A', 'B']) t.like(decideUndo(record, lines(product)), {do: 'replace', rows: [{Product: 'Old'}]})
   t.like(decideUndo(record, lines('C')), {do: 'skip', code: 'CHANGED_SINCE'})
+})
+
+test('a created record is kept if the destination cannot delete, even if the undo is forced', t => {
+  const made = undone({effect: 'delete', before: {}, sent: {}})
+  const values = {Modified_By: undefined, Modified_Time: undefined}
+  for (const isForced of [false, true])
+    t.like(decideUndo(made, facts(values, {canDelete: false, isForced})), {do: 'skip', code: 'UNDO_UNKNOWN'})
+  t.like(decideUndo(made, {...facts({}, {canDelete: false}), record: undefined}), {do: 'skip', code: 'GONE'})
+  t.deepEqual(decideUndo(made, facts(values, {isForced: true})), {do: 'delete', kept: []})
+})
+
+test('a change at a destination without users and times is described without them', t => {
+  const plan = decideUndo(undone({}), facts({City: 'Mine', Name: 'Mine', Modified_By: undefined, Modified_Time: undefined}))
+  t.like(plan, {code: 'CHANGED_SINCE', message: 'The values were kept: changed after the import'})
 })
