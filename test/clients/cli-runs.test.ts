@@ -2,7 +2,7 @@ import test from 'ava'
 import {listHosts} from '../../shared/crm/hosts.ts'
 import {openHome} from '../support/cli-process.ts'
 import {companies, openCompanies} from '../support/companies.ts'
-import {accountRows, type Org, ok} from '../support/importing.ts'
+import {accountRows, accounts, type Org, ok, prepareImport} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
@@ -155,4 +155,21 @@ test('a run that deletes starts only with the number of deletes that its dry run
   const ran = await home.run(['run', 'Deletes', '--confirm-deletes', '1', '--watch'])
   t.is(ran.code, 0, ran.err)
   t.is(left(), 1)
+})
+
+test('the advice for an external run names commands that work for it', async t => {
+  const authorise = async (more: object): Promise<string> =>
+    (await ok(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 5, ...more}), 200)).runId
+  const {path} = await prepareImport(org, {csv: accountRows(1, 'X-'), flow: accounts})
+  const ended = await authorise({importId: path.split('/').at(-1)})
+  const entry = {rowKey: 'a', module: 'Accounts', outcome: 'failed', code: 'TOO_LONG', message: 'Too long'}
+  await ok(org.call('POST', `/entitlements/runs/${ended}/entries`, {entries: [entry]}), 200)
+  await ok(org.call('POST', `/entitlements/runs/${ended}/progress`, {done: true}), 200)
+  const shown = await home.run(['runs', ended])
+  t.is(shown.err, '')
+  t.true(shown.out.endsWith(`\nNext:\n  lading logs ${ended} --failed  # why, row by row\n`), shown.out)
+  t.regex((await home.run(['logs', ended, '--failed'])).out, /TOO_LONG/)
+  const active = await authorise({connectorId: org.connector})
+  for (const command of ['runs', 'cancel'])
+    t.true((await home.run([command, active])).out.endsWith(`\nNext: lading logs ${active} --follow\n`), command)
 })

@@ -1,6 +1,8 @@
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
+import {noAnswer} from '../../shared/crm/error.ts'
 import {registry} from '../../shared/telemetry/metrics/registry.ts'
 import {startWorkers} from '../../workers/start.ts'
+import {nameField} from '../../workers/writes/duplicate-fields.ts'
 import {ok} from '../support/importing.ts'
 import {readSamples, sumOf} from '../support/metrics.ts'
 import {openPostgresProxy} from '../support/postgres-proxy.ts'
@@ -79,4 +81,18 @@ test('a request that is admitted again leaves another request of its run in flig
   t.like((await ok(first, 200)).results, [{ok: true, outcome: 'created'}])
   const {entries, run: seen} = await assertLedger(here, run)
   t.deepEqual([entries.length, seen.rowsWritten, here.held().length], [2, 2, 2])
+})
+
+test('a slow read of the records that refused creates name ends in time, and the refusals stay as they are', async t => {
+  const {house, org} = t.context
+  const connection = await house.tools.crm.open(org.connector)
+  house.crm.faults.add({match: {method: 'GET', path: '/crm/v8/Accounts'}, times: 1, action: 'hold'})
+  t.teardown(house.crm.release)
+  const [{details}] = house.crm.create('example', 'Accounts', [{Account_Name: 'A', Account_Number: 'A'}]) as [any]
+  const crm = {...noAnswer, code: 'DUPLICATE_DATA', status: 207, details: {id: details.id}, unanswered: false}
+  const refused = [{ok: false as const, sent: true as const, crm, duplicateOf: String(details.id)}]
+  const read = {module: 'Accounts', field: 'Account_Number', records: [{Account_Number: 'A'}], seconds: 0.5}
+  const since = performance.now()
+  t.deepEqual(await nameField(house.tools, connection, read, refused), refused)
+  t.true(performance.now() - since < 15_000)
 })

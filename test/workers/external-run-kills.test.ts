@@ -291,7 +291,7 @@ test('a request without a worker in time gets 503 as not written, and its row ke
   const input = {...house.tools, config: {...house.config, CRM_TIMEOUT_SECONDS: -30}, caller: {org: org.org} as any, request}
   const unstarted: any = await t.throwsAsync(handleWrite(input, {write: write.id, job: job.id}))
   t.is(unstarted.status, 503)
-  t.like(unstarted.envelope, {code: 'UNAVAILABLE', written: false, results: [{rowKey: 'g', writeId: 'wg', ok: false}]})
+  t.like(unstarted.envelope, {code: 'UNAVAILABLE', retryAfterMs: 2_000, written: false, results: [{rowKey: 'g', writeId: 'wg', ok: false}]})
   const again = await ok(here.create(run, items, {}, {prefer: 'respond-async'}), 202)
   t.is((await house.queue.fetch(writeRecords.name)).length, 1)
   const unsent: any = await t.throwsAsync(handleWrite(input, {write: again.write.id, job: again.job.id}))

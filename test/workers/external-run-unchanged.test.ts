@@ -101,6 +101,19 @@ test('a writeId returns the skipped result again, and refuses the item without t
   t.is((await here.log(run)).length, 1)
 })
 
+test('a row that the run counts as refused is sent although its record holds every value, so it ends as updated', async t => {
+  const here = t.context
+  const ids = await fill(here, ['a'])
+  const run = await here.authorise()
+  const refused = await ok(here.create(run, [row('a')]), 200)
+  t.like(refused.results, [{ok: false, duplicateOf: ids.get('a')}])
+  const {results} = await ok(here.update(run, [row('a', 'a', {recordId: ids.get('a')})], skip), 200)
+  t.like(results, [{ok: true, outcome: 'updated'}])
+  const {finals, run: read} = await assertLedger(here, run)
+  t.like(finals.get('a'), {outcome: 'updated', attempt: 2})
+  t.like(read, {rowsWritten: 1, unchanged: 0, counts: {Accounts: {updated: 1, refused: 0}}})
+})
+
 test('a row is not skipped while an update of its record has no answer', async t => {
   const here = t.context
   const ids = await fill(here, ['a'])

@@ -88,7 +88,7 @@ test('a worker that gets SIGTERM waits for its current call and sends no further
   const [answered] = await Promise.all([asked, stopped])
   t.like(answered, [
     {ok: true, deleted: 1_500},
-    {ok: false, code: 'UNAVAILABLE', written: false},
+    {ok: false, code: 'UNAVAILABLE', retryAfterMs: 2_000, written: false},
   ])
   t.deepEqual(await meterOf(world, run), {counted: 1, admissions: 1, sends: 0, questions: 0, state: 'writing'})
 })

@@ -1,6 +1,6 @@
 import {describeUnfit, findUnfit, readIdempotencyFields} from '../../shared/configuration/idempotency-field.ts'
 import type {Connection, RecordAnswer, WriteAnswer} from '../../shared/crm/crm.ts'
-import {asObject, describeProblem, errorsOf, findDuplicateOf, isCrowded} from '../../shared/crm/error.ts'
+import {describeProblem, findDuplicateOf, isCrowded} from '../../shared/crm/error.ts'
 import type {SlotShare} from '../../shared/crm/limits/budget.ts'
 import {mostOfSmall} from '../../shared/crm/record-calls.ts'
 import {Refusal} from '../../shared/errors.ts'
@@ -15,9 +15,10 @@ import {isOpenOrg} from '../../sql/orgs.ts'
 import {findWrite, type ItemResult, keepUnsent, type Write} from '../../sql/writes.ts'
 import {sayRefusal} from '../engine/settle/refusal-words.ts'
 import {type Work, worker} from '../worker.ts'
+import {nameField} from './duplicate-fields.ts'
 import {finishWrite} from './finish.ts'
 import type {KeptImages} from './kept-images.ts'
-import {notAsked, notNow, notSent, refusedUnsent, type SendInput, type SentUnits, sendUnits} from './send.ts'
+import {notAsked, notNow, refusedUnsent, type SendInput, type SentUnits, sendUnits} from './send.ts'
 import {skipUnchangedItems} from './skip-unchanged.ts'
 import {openShare} from './slot-shares.ts'
 import {openUndoValues} from './undo-values.ts'
@@ -130,7 +131,7 @@ const callOf = (
   idempotency: Idempotency | null,
 ) => {
   const itemOf = new Map(items.map(item => [item.at, item]))
-  return async (units: AdmittedUnit[], {signal, mayLeave}: Parameters<SendInput['transmit']>[1]): Promise<WriteAnswer> => {
+  return async (units: AdmittedUnit[], {signal, mayLeave, secondsLeft}: Parameters<SendInput['transmit']>[1]): Promise<WriteAnswer> => {
     const options = {automations, mayLeave: () => !signal.aborted && mayLeave()}
     const mine = units.map(({at}) => itemOf.get(at)!)
     if (kindOf(write) === 'update') {
@@ -141,36 +142,12 @@ const callOf = (
     const records = mine.map(({payload, rowKey}) => ({...payload, ...valuesOf(rowKey)}))
     const answer = await connection.createRecords(module, records, options)
     if (!idempotency) return answer
-    return {...answer, results: await nameField(work, connection, {module, field: idempotency.field, records}, answer.results)}
+    return {
+      ...answer,
+      results: await nameField(work, connection, {module, field: idempotency.field, records, seconds: secondsLeft()}, answer.results),
+    }
   }
 }
-
-type SentCreates = {module: string; field: string; records: Record<string, unknown>[]}
-
-/**
- * Adds the idempotency field to each refused duplicate whose record has the value that was sent. A generic destination may name the record and not
- * the field. If the records cannot be read, the refusals stay as they are.
- */
-const nameField = async ({log}: Work, connection: Connection, {module, field, records}: SentCreates, results: RecordAnswer[]) => {
-  const ids = results.map(findUnnamedDuplicate).filter(id => id !== null && connection.isRecordId(id)) as string[]
-  if (ids.length === 0) return results
-  const found = await connection.readRecords({module, ids: [...new Set(ids)], fields: [field]}).catch(err => {
-    log.warn({err}, 'could not read the records that refused creates name as duplicates')
-    return []
-  })
-  const values = new Map(found.map(record => [record.id, record[field]]))
-  return results.map((answer, n) => {
-    const id = findUnnamedDuplicate(answer)
-    if (id === null || values.get(id) !== records[n]![field] || answer.ok || !answer.sent) return answer
-    return {...answer, crm: {...answer.crm, details: {...asObject(answer.crm.details), api_name: field}}}
-  })
-}
-
-/** Returns the record that a refused create names as its duplicate, if the refusal names no field. */
-const findUnnamedDuplicate = (answer: RecordAnswer): string | null =>
-  !answer.ok && answer.sent && errorsOf(answer.crm).every(({code, field}) => code === 'DUPLICATE_DATA' && field === null)
-    ? answer.duplicateOf
-    : null
 
 /** `field`: the idempotency field of the module's creates, or null. */
 type WriteShape = {kind: Kind; field: string | null}
@@ -222,6 +199,6 @@ const judge = (
 
 /** Stores the error as the result of unsent items, which the client may send again immediately. The sweep settles the items in flight later. */
 const dropRequest = ({db}: Work, {id: write}: Write, error: unknown) => {
-  const {result} = error instanceof Refusal ? refusedUnsent(0, error) : notSent(0, {code: 'UNAVAILABLE', error: notNow().message})
+  const {result} = refusedUnsent(0, error instanceof Refusal ? error : notNow())
   return db.transaction(tx => keepUnsent(tx, {write, result}))
 }

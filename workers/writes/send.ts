@@ -42,13 +42,18 @@ export type SendInput = {
   slots: SlotShare
   /** Whether the call has more than ten records. Such a call takes a large slot of the CRM. */
   isLarge: boolean
-  /** Sends the request once. `mayLeave` must be true at the moment of the send, because the intent may be too old by then. */
-  transmit(units: AdmittedUnit[], options: {signal: AbortSignal; mayLeave(): boolean}): Promise<SentUnits>
+  /**
+   * Sends the request once. `mayLeave` must be true at the moment of the send, because the intent may be too old by then. `secondsLeft`: how long
+   * further reads may take, so that the settlement begins before the deadline of the batch.
+   */
+  transmit(units: AdmittedUnit[], options: {signal: AbortSignal; mayLeave(): boolean; secondsLeft(): number}): Promise<SentUnits>
   /** Called with each answer before the settlement, while no slot is held. */
   beforeSettle?: ((units: AdmittedUnit[], answered: SentUnits) => Promise<void>) | undefined
 }
 
 const sendWithinMs = 5_000
+/** The part of the time until a batch's deadline that is kept for the settlement. */
+const settleMs = 3_000
 
 /**
  * Executes one request of an external engine: takes a slot, stores the intent, sends the request, gives the slot back, and settles. Items
@@ -59,7 +64,8 @@ const sendWithinMs = 5_000
 export const sendUnits = async (work: Work, sending: SendInput): Promise<void> => {
   const {write, slots, isLarge, transmit} = sending
   let {units} = sending
-  const giveUpAt = performance.now() + answerSecondsOf(work) * 1000
+  const answerMs = answerSecondsOf(work) * 1000
+  const giveUpAt = performance.now() + answerMs
   while (units.length > 0) {
     const slot = await holdWithin(isLarge ? slots.large : slots.small, work.signal)
     try {
@@ -68,7 +74,8 @@ export const sendUnits = async (work: Work, sending: SendInput): Promise<void> =
       if (admission.batch !== null) {
         atPoint('after_intent')
         const mayLeave = () => performance.now() - since < sendWithinMs
-        const answered = await transmit(admission.admitted, {signal: work.signal, mayLeave})
+        const secondsLeft = () => Math.max(0, since + answerMs - settleMs - performance.now()) / 1000
+        const answered = await transmit(admission.admitted, {signal: work.signal, mayLeave, secondsLeft})
         slot.give()
         atPoint('after_send')
         batchSent('outside')
@@ -187,9 +194,12 @@ const notReached = ({at}: AdmissionUnit): ItemResult =>
 /** Returns a refusal of the whole request as the result of one of its items. */
 export const refusedUnsent = (at: number, {code, message, extra}: Refusal): ItemResult => notSent(at, {...extra, code, error: message})
 
+/** Codes whose reference tells clients to wait for `Retry-After`. A refusal with one of them gets `soonMs` unless it names another wait. */
+const passingCodes = ['BUSY', 'UNAVAILABLE']
+
 export const notSent = (at: number, refusal: {code: string; error: string} & Record<string, unknown>): ItemResult => ({
   at,
-  result: {ok: false, ...refusal, written: false},
+  result: {ok: false, ...(passingCodes.includes(refusal.code) && {retryAfterMs: soonMs}), ...refusal, written: false},
   again: true,
 })
 

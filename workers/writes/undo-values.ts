@@ -17,7 +17,7 @@ import {openImageStore} from '../engine/images/before-images.ts'
 import {mayBeCut} from '../engine/match/compare-values.ts'
 import type {Work} from '../worker.ts'
 import {type KeptImages, openKeptImages} from './kept-images.ts'
-import {holdWithin} from './send.ts'
+import {holdWithin, soonMs} from './send.ts'
 
 type UndoValuesInput = {
   write: Write
@@ -73,7 +73,7 @@ type KeepInput = UndoValuesInput & {
 }
 
 const keepImages = async (work: Work, input: KeepInput, items: RecordItem[]): Promise<void> => {
-  const {images, marks, request} = input
+  const {images, marks, request, shaped} = input
   if (!images || items.length === 0 || input.write.kind !== 'update') return
   const ids = items.map(({recordId}) => recordId!)
   const records = await readValues(work, input, ids)
@@ -81,7 +81,8 @@ const keepImages = async (work: Work, input: KeepInput, items: RecordItem[]): Pr
   const attempts = await findNextAttempts(work.db, {run: input.run, module: request.moduleNo, keys: items.map(({rowKey}) => rowKey)})
   const written = await marks?.list(ids)
   const list = items.flatMap(({at, rowKey: key, rowNumber: row = 0, recordId, payload}): [number, BeforeImage][] => {
-    const record = records?.get(recordId!)
+    // If the newest discovery has none of the fields, no record was read. The undo then reports the fields of this image as kept.
+    const record: CrmRecord | undefined = shaped.length === 0 ? {id: recordId!} : records?.get(recordId!)
     const place = {
       row,
       key,
@@ -132,9 +133,13 @@ const readValues = async (work: Work, {request: {module}, connection, slots, sha
   } catch (error) {
     if (isRefusedForGood(error)) return null
     if (!(error instanceof CrmError)) throw error
-    const why = describeProblem(error.crm)
+    const {crm, renews, message, extra} = error
+    if (crm.quotaSpent)
+      throw new Refusal('DAILY_ALLOWANCE_SPENT', message, {written: false, ...(renews && {retryAfterMs: crm.retryAfterMs})})
+    const why = describeProblem(crm)
     throw new Refusal('UNAVAILABLE', `The values that an undo would restore could not be read, so nothing was written. ${why}`, {
       written: false,
+      retryAfterMs: extra.retryAfterMs ?? crm.retryAfterMs ?? soonMs,
     })
   }
 }

@@ -148,23 +148,23 @@ const questionLines = ({importId, id, questionsAnswered = 0}: Json, questions: n
 
 const nextLines = (
   out: Output,
-  {dryRun, undoOf, counts, stop, importId, unchanged = 0, keptRows = 0, planStale = 0, linksEmpty = []}: Json,
+  {dryRun, undoOf, counts, stop, importId, engine, unchanged = 0, keptRows = 0, planStale = 0, linksEmpty = []}: Json,
   {id, plan}: {id: string; plan: Json},
 ): string[] => {
-  if (!importId) return []
+  const isExternal = !importId || engine === 'outside'
   const sums = withoutSettled(sumCounts(counts), unchanged + keptRows + planStale)
   const isOpen = Boolean(stop) || linksEmpty.length > 0 || [...unwritten, 'skipped'].some(outcome => (sums[outcome] ?? 0) > 0)
-  const steps: [command: string, why: string][] = undoOf
-    ? undoSteps({dryRun, undoOf, id})
-    : dryRun
-      ? [[`lading results ${id} --plan`, 'what would be written, row by row'], ...applySteps({importId, id, plan})]
-      : isOpen
-        ? [
-            [`lading results ${id} --failed -o failed.csv`, 'the rows to fix'],
-            [`lading logs ${id} --failed`, 'why, row by row'],
-            [`lading retry ${id} --watch`, 'retry the run'],
-          ]
-        : [[`lading results ${id}`, 'the file with its record ids']]
+  if (isExternal && !isOpen) return []
+  const whyStep: [command: string, why: string] = [`lading logs ${id} --failed`, 'why, row by row']
+  const steps: [command: string, why: string][] = isExternal
+    ? [whyStep]
+    : undoOf
+      ? undoSteps({dryRun, undoOf, id})
+      : dryRun
+        ? [[`lading results ${id} --plan`, 'what would be written, row by row'], ...applySteps({importId, id, plan})]
+        : isOpen
+          ? [[`lading results ${id} --failed -o failed.csv`, 'the rows to fix'], whyStep, [`lading retry ${id} --watch`, 'retry the run']]
+          : [[`lading results ${id}`, 'the file with its record ids']]
   const widest = Math.max(...steps.map(([command]) => command.length))
   const lines = steps.map(([command, why]) => [`  ${command}`, `  ${command.padEnd(widest)}  # ${why}`] as const)
   const isRoomy = lines.every(([, whole]) => whole.length <= out.width())

@@ -62,6 +62,9 @@ export const findRun = async (session: Session, given: string, only: (run: Json)
   return found
 }
 
+/** Returns the command that follows an active run. An external run without an import has no events to watch. */
+export const followCommand = ({id, importId}: Json) => (importId ? `lading watch ${id}` : `lading logs ${id} --follow`)
+
 /** Returns the path of a run within its import. Throws for an external run without an import, which has no events, questions or files. */
 export const runPath = ({path}: Session, run: Json): string => {
   if (run.importId) return path(`imports/${run.importId}/runs/${run.id}`)

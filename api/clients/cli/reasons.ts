@@ -11,13 +11,13 @@ const open = ['refused', 'failed', 'unanswered', 'skipped']
 
 /**
  * Reads why rows of an ended run were not written, most frequent reason first. Leaves out rows that were unchanged, or kept because people
- * had edited values. Empty for a run without an import. If the log cannot be read now, warns and returns an empty list, because the result
- * of the run is known.
+ * had edited values. Empty for an external run, which has no rows of a file. If the log cannot be read now, warns and returns an empty list,
+ * because the result of the run is known.
  */
 export const readReasons = async (out: Output, session: Session, run: Json): Promise<Group[]> => {
   const sums = sumCounts(run.counts)
-  const {importId, unchanged = 0, keptRows = 0} = run
-  if (!importId || open.reduce((sum, outcome) => sum + (sums[outcome] ?? 0), 0) <= unchanged + keptRows) return []
+  const {importId, engine, unchanged = 0, keptRows = 0} = run
+  if (!importId || engine === 'outside' || open.reduce((sum, outcome) => sum + (sums[outcome] ?? 0), 0) <= unchanged + keptRows) return []
   try {
     const {groups} = await countRows(session.client, runPath(session, run), never)
     return reasonsOf(groups).filter(({code}) => code !== 'KEPT_EDIT')

@@ -1,6 +1,6 @@
 import {type Command, Option} from 'commander'
 import {sendCorrection} from '../cli/correction.ts'
-import {findImportId, findRun} from '../cli/find.ts'
+import {findImportId, findRun, followCommand} from '../cli/find.ts'
 import {rowRange, wholeNumber} from '../cli/options.ts'
 import {startRun} from '../cli/run-start.ts'
 import type {Cli} from '../cli/session.ts'
@@ -122,7 +122,7 @@ const addFollowing = (cli: Cli, program: Command) => {
       const found = await findRun({client, path, ...session}, given, ({state}: Json) => state !== 'ended')
       const {run} = await client.post(path(`runs/${encodeURIComponent(found.id)}/cancel`))
       const said = found.state === 'ended' ? `${run.id} had already ended` : `Cancelling ${run.id}`
-      cli.out.answer({run}, [said, `Next: lading watch ${run.id}`])
+      cli.out.answer({run}, [said, `Next: ${followCommand(run)}`])
     })
 }
 

@@ -1,6 +1,6 @@
 import type {Command} from 'commander'
 import {describeEnding} from '../cli/ending.ts'
-import {findImportId} from '../cli/find.ts'
+import {findImportId, followCommand} from '../cli/find.ts'
 import {wholeNumber} from '../cli/options.ts'
 import type {Output} from '../cli/output.ts'
 import {clean, count, describeOutcome} from '../cli/phrases.ts'
@@ -94,7 +94,7 @@ const showRun = async ({out}: Cli, session: Session, id: string) => {
       : [
           `${stateOf(run)}: ${parts.join(', ')}`,
           ...(run.pause ? [`Paused: ${clean(run.pause.message)}`] : []),
-          `Next: lading watch ${run.id}`,
+          `Next: ${followCommand(run)}`,
         ]),
   ])
 }

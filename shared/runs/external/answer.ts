@@ -73,7 +73,13 @@ export const giveUpUnsent = async (tx: Tx, run: ExternalRun, id: string): Promis
   await endRequest(tx, run, id)
 }
 
-const unstarted = {ok: false, code: 'UNAVAILABLE', error: 'No worker was free to send this item in time. Send it again', written: false}
+const unstarted = {
+  ok: false,
+  code: 'UNAVAILABLE',
+  error: 'No worker was free to send this item in time. Send it again',
+  retryAfterMs: 2_000,
+  written: false,
+}
 
 /**
  * Returns the results of a request whose job has ended. If every item has the same refusal of `OF_ALL`, or every sent item has the same CRM error,

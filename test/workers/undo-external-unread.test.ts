@@ -1,0 +1,70 @@
+import test from 'ava'
+import {sql} from '../../sql/database.ts'
+import {ok, openOrg, readLog, untilEnded} from '../support/importing.ts'
+import {callsOf, type ExternalEngine} from '../support/record-writes.ts'
+import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+
+let here: TestDeployment
+let engine: ExternalEngine
+
+test.before(async t => {
+  here = await startTestDeployment(t, {
+    workers: ['discovery', 'imports', 'writes'],
+    environment: {CRM_TIMEOUT_SECONDS: '3', CRM_LAG_SECONDS: '1'},
+  })
+  engine = callsOf(here, await openOrg(here))
+})
+
+const make = (number: string) =>
+  String(here.crm.create('example', 'Accounts', [{Account_Name: number, Account_Number: number}])[0]!.details.id)
+const recordOf = (id: string) => here.crm.record('example', 'Accounts', id)!
+const begin = async () => {
+  const {path} = await engine.makeImport()
+  return {path, run: await engine.authorise(1_000, {importId: path.split('/').at(-1)})}
+}
+
+test.serial('values of fields that the newest discovery lacks are written, and an undo keeps and reports them', async t => {
+  const [alone, mixed] = [make('U-1'), make('U-2')]
+  here.crm.addField('example', 'Accounts', {name: 'Score', type: 'integer'})
+  const {path, run} = await begin()
+  await ok(engine.update(run, [{rowKey: 'alone', recordId: alone, payload: {Score: 5}}]), 200)
+  await ok(engine.update(run, [{rowKey: 'mixed', recordId: mixed, payload: {Score: 5, Billing_City: 'Bern'}}]), 200)
+  await ok(engine.tell(run, 'progress', {done: true}), 200)
+  const begun = await ok(engine.org.call('POST', `${path}/runs/${run}/undo`, {}), 202)
+  const undone = await untilEnded(engine.org.call, `${path}/runs/${begun.run.id}`)
+  t.like(undone, {stop: null, undo: {restored: 1}})
+  const log = await readLog(engine.org.call, `${path}/runs/${undone.id}`)
+  t.deepEqual(
+    log
+      .filter(({phase}) => phase === 'write')
+      .map(({rowKey, code}) => [rowKey, code])
+      .toSorted(),
+    [
+      ['alone', 'UNDO_UNKNOWN'],
+      ['mixed', 'RESTORED'],
+    ],
+  )
+  t.true(log.some(({rowKey, target, code}) => rowKey === 'mixed' && target === 'Score' && code === 'UNDO_UNKNOWN'))
+  t.like(recordOf(alone), {Score: 5})
+  t.like(recordOf(mixed), {Score: 5, Billing_City: null})
+})
+
+test.serial('an exhausted CRM quota that the read before an update finds gives 429, and a rate limit gives 503 with its wait', async t => {
+  const id = make('Q-1')
+  const {run} = await begin()
+  const update = () => engine.update(run, [{rowKey: 'q', recordId: id, payload: {Billing_City: 'Bern'}}])
+  const refuse = (fault: {retryAfter: number} | {credits: number}) =>
+    here.crm.faults.add({match: {method: 'GET', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'rateLimit', ...fault}})
+  refuse({retryAfter: 7})
+  const limited = await update()
+  t.like(limited, {status: 503, body: {code: 'UNAVAILABLE', written: false, crm: undefined}})
+  t.is(limited.headers.get('retry-after'), '7')
+  refuse({credits: 0})
+  const spent = await update()
+  t.like(spent, {status: 429, body: {code: 'DAILY_ALLOWANCE_SPENT', written: false, crm: undefined, results: [{rowKey: 'q', ok: false}]}})
+  t.is(spent.headers.get('retry-after'), null)
+  const hasLongLease = sql.unsafe`select lease_until > lading_now() + interval '23 hours' from run_heads join runs using (run_no) where id = ${run}`
+  t.true(await here.db.oneFirst(hasLongLease), 'the run waits for the quota')
+  await here.db.query(sql.unsafe`delete from crm_allowances`)
+  t.like(await ok(update(), 200), {results: [{outcome: 'updated'}]})
+})
