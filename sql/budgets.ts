@@ -37,7 +37,7 @@ export const lockBudget = (tx: Tx, {dc, crmOrgId}: CrmOrg, cap: number) =>
       grown_at = greatest(b.cut_at, b.grown_at) + ${grown} * make_interval(secs => ${growSeconds})
     returning total, floor(extract(epoch from lading_now()) / ${turnSeconds})::bigint as turn,
       ceil(1000 * (${turnSeconds} - mod(extract(epoch from lading_now()), ${turnSeconds})))::int as "turnMs",
-      greatest(0, coalesce(${reservedMs} - 1000 * extract(epoch from lading_now() - freed_at), 0))::int as "reservedMs"`)
+      case when freed_at <= lading_now() then greatest(0, ${reservedMs} - 1000 * extract(epoch from lading_now() - freed_at)) else 0 end::int as "reservedMs"`)
 
 /**
  * Cuts the slot budget by 30 % and notifies all holders. Returns the new budget. Returns null if the CRM org has no budget, or if the budget was cut
@@ -104,8 +104,8 @@ export const insertShares = (tx: Tx, {dc, crmOrgId}: CrmOrg, shares: (ShareRow &
     )} as t`)
 
 /**
- * Deletes one share and notifies the other holders. Needs no lock of the budget, because the deletion only frees slots. For the share of a run, stores
- * the time first, as renewals change the budget first.
+ * Deletes one share and notifies the other holders. If the share belongs to a run, sets `freed_at` first: renewals also lock the budget before the
+ * shares, so the two cannot deadlock.
  */
 export const deleteShare = (db: Db, org: CrmOrg, {holder, share}: {holder: string; share: number}) =>
   db.query(sql.type(Empty)`

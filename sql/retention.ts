@@ -84,8 +84,8 @@ const gone = async (query: Promise<{rowCount: number}>) => (await query).rowCoun
 
 /**
  * Deletes old firings. Keeps the newest firing of each schedule and file that a person discarded, so that the file is not run again. Keeps the
- * newest firing that ran a schedule's last file, so that a stopped run is not taken for a complete one. Keeps the firings of a file while one of its
- * imports has not expired, so that a run of this import cannot repeat the file.
+ * newest firing that ran a schedule's last file, so that a stopped run is not taken for a complete one. Keeps the firings of a file, except unchanged
+ * ones, until every import of the file has expired. Without them, a run of a held import would import the file twice.
  */
 export const deleteOldFirings = (db: Db, {org, days, limit}: Old) =>
   gone(

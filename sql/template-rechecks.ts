@@ -40,7 +40,7 @@ const Recheckable = z.object({
 
 /**
  * Lists the templates with an import of their current version, the most recently used first. Leaves out a template whose newest such import uses
- * another connection or has lost its files.
+ * another connection or has lost its files. Ignores imports with a flow that lacks its file.
  */
 export const listRecheckable = (db: Db, {org, connector, limit}: {org: string; connector: string; limit: number}) =>
   db.any(sql.type(Recheckable)`
@@ -49,7 +49,12 @@ export const listRecheckable = (db: Db, {org, connector, limit}: {org: string; c
     from templates t
     cross join lateral (
       select import_no, id, flows, created_at, state, connector_id from imports
-      where org_id = t.org_id and template_id = t.id and template_version = t.version and not deleted order by import_no desc limit 1
+      where org_id = t.org_id and template_id = t.id and template_version = t.version and not deleted
+        and not exists (
+          select from jsonb_array_elements(flows) flow
+          where not exists (select from sources where sources.import_no = imports.import_no and sources.id = flow ->> 'sourceId')
+        )
+      order by import_no desc limit 1
     ) i
     where t.org_id = ${org} and i.connector_id = ${connector} and i.state <> 'expired'
     order by i.import_no desc limit ${limit}`)

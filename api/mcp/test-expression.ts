@@ -30,7 +30,7 @@ const Asked = z
     rows: SampleRows.refine(rows => rows.length > 0, 'Send at least one row').describe('Up to 20 sample rows, as objects keyed by column'),
     value: z.string().max(500).optional().describe('The column that the expression reads as `value`'),
     module: z.string().max(200).optional().describe('With `field`: also checks whether the field accepts the result'),
-    field: z.string().max(200).optional(),
+    field: z.string().max(200).optional().describe('With `module`: the field that must accept the result. Send both or neither'),
     connector: z.string().max(100).optional(),
   })
   .refine(({module, field}) => (module === undefined) === (field === undefined), 'Send both `module` and `field`, or neither')

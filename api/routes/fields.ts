@@ -39,7 +39,7 @@ const FieldList = Answer({
 })
 
 const ChangedAnnotation = Answer({
-  annotation: Annotation.nullable().describe('The annotation now. Null: its last value was removed'),
+  annotation: Annotation.nullable().describe('The annotation now. Null: the field has none'),
   registryVersion,
 })
 

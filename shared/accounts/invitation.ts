@@ -24,7 +24,10 @@ import {giveRole} from './membership.ts'
 import {isAtLeast, type Role} from './roles.ts'
 
 const lifeDays = 14
-/** The limits on mails of invitations. `mostPerDay`: for an org. `againAfterSeconds`: the minimum time between two mails of one invitation. */
+/**
+ * The limits on e-mails of invitations. `mostPerDay`: e-mails of an org in a day. `againAfterSeconds`: the minimum time between two e-mails of one
+ * invitation.
+ */
 export const mailLimits = {mostPerDay: 100, againAfterSeconds: 3_600}
 
 type InviteDeps = {db: Pool; queue: Queue; config: Pick<Config, 'SMTP_URL'>}

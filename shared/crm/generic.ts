@@ -71,8 +71,8 @@ const readHeaders = async ({db, config}: GenericDeps, connector: string, {header
 
 const idsPerCall = 50
 
-/** A call finds one value. If a query had more, a rate limit in its middle would waste the calls before. */
-const valuesPerQuery = 1
+/** One call finds one value. With more values in a query, a rate limit between its calls would waste the earlier calls. */
+export const valuesPerQuery = 1
 
 /** The document describes none of these operations. `unmodifiedSince`: a destination never checks whether a record changed since a time. */
 const undescribed = {

@@ -16,7 +16,8 @@ const runSentenceOf = (type: 'run.ended' | 'run.undone', data: About) => {
   // The counts are missing if the run was deleted before its notice was composed.
   if (!data.counts) return `${subject} has ended and was deleted since`
   if (!isUndo) return `${subject} ${endOf(data)}: ${inWords(namedCounts(totalsOf(data), data))}`
-  const {restored = 0, deleted = 0, changedSince: kept = 0} = (data.undo ?? {}) as Record<string, number>
+  const {restored = 0, deleted = 0} = (data.undo ?? {}) as Record<string, number>
+  const {skipped: kept = 0} = totalsOf(data)
   return `${subject} ${data.stop ? (stops[String(data.stop)] ?? 'was stopped') : 'has ended'}: ${inWords({restored, deleted, kept})}`
 }
 
@@ -70,7 +71,7 @@ const totalsOf = ({counts}: About): Record<string, number> => {
 }
 
 /**
- * An undo counts restored and deleted records as updates, so its updates are shown as undone. Another run that deletes records counts its deletes as
+ * An undo counts restored and deleted rows as updates, so its updates are shown as undone. Another run that deletes records counts its deletes as
  * updates and writes nothing else, so its updates are shown as deleted.
  */
 const namedCounts = ({updated = 0, ...others}: Record<string, number>, {deleted, undo}: About) => {

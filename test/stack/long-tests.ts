@@ -55,7 +55,7 @@ const PATTERNS = [
   'test/workers/import-edits.test.ts',
   'test/workers/{import-edits-links,import-empty-links,import-ends,import-expressions,import-faults}.test.ts',
   'test/workers/{import-generic,import-generic-edits,import-generic-rate-limit}.test.ts',
-  'test/workers/{import-held-records,import-idempotency,import-late,import-lookups,import-nested}.test.ts',
+  'test/workers/{import-held-records,import-idempotency,import-late,import-limit-lost,import-lookups,import-nested}.test.ts',
   'test/workers/{import-nested-held,import-nested-lost,import-no-effect,import-options,import-order,import-parents}.test.ts',
   'test/workers/{import-patches,import-pauses,import-plans,import-protocol,questions,import-refusals,import-restarts}.test.ts',
   'test/workers/{import-rounding,import-sources,import-subforms-lost,import-takeovers,import-types,import-unanswered-creates}.test.ts',

@@ -1,4 +1,6 @@
 import {type GenericSimulator, startGeneric} from '../simulators/generic.ts'
+import {type Org, ok} from './importing.ts'
+import type {TestDeployment} from './test-deployment.ts'
 
 /** Starts a stand-in of the REST destination that `describeContacts` describes. */
 export const startContacts = ({auth}: {auth?: {header: string; value: string}} = {}) =>
@@ -25,3 +27,15 @@ export const describeContacts = ({url}: Pick<GenericSimulator, 'url'>, more: obj
   ],
   ...more,
 })
+
+/** Creates an org with a connection to the destination that the document describes, and a discovery. */
+export const openContacts = async (world: TestDeployment, document: object): Promise<Org> => {
+  const {org, token: session} = await world.makeOrg()
+  const call = world.as(session)
+  const {connector} = await ok(call('POST', `/orgs/${org}/connectors`, {kind: 'generic', name: 'Plain', document}), 201)
+  await ok(call('POST', `/orgs/${org}/discovery/run`, {connectorId: connector.id}, {prefer: 'wait=30'}), 200)
+  return {call, org, connector: connector.id, session}
+}
+
+export const column = (field: string) => ({field, mode: 'column', source: field})
+export const match = {by: ['email'], onOne: 'update', onMany: 'skip', unchanged: 'write'}

@@ -37,6 +37,13 @@ export const runImport = async (org: Org, {csv, flow, start = {}}: PrepareImport
   return {path, source, run: await untilEnded(org.call, `${path}/runs/${run.id}`)}
 }
 
+/** Undoes a run. Returns the run of the undo, as it ended, and its log. */
+export const undoRun = async ({call}: Org, {path, run}: {path: string; run: {id: string}}, body: object = {}) => {
+  const begun = await ok(call('POST', `${path}/runs/${run.id}/undo`, body), 202)
+  const ended = await untilEnded(call, `${path}/runs/${begun.run.id}`)
+  return {path, run: ended, log: await readLog(call, `${path}/runs/${ended.id}`)}
+}
+
 /** Polls the run until it has ended, at most `seconds`. Continues after a 503, because the database may be briefly unavailable. */
 export const untilEnded = (call: Call, path: string, seconds = 180) => untilRun(call, path, run => run.state === 'ended', seconds)
 

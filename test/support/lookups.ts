@@ -58,6 +58,9 @@ export const people = (parent: object, more: object = {}) => ({
   ...more,
 })
 
+export const accountOf = ({crm}: TestDeployment, number: string): any =>
+  crm.records('example', 'Accounts').find(({Account_Number}) => Account_Number === number)
+
 type EndedImport = {run: any; log: any[]; rows: Record<string, number>}
 
 /**

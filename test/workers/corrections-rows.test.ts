@@ -1,7 +1,11 @@
+import {readdirSync, readFileSync} from 'node:fs'
+import {join} from 'node:path'
+import {PassThrough} from 'node:stream'
 import test from 'ava'
-import {openCorrections} from '../support/corrections.ts'
+import {csv, openCorrections} from '../support/corrections.ts'
 import {leads, ok, openOrg, runImport, untilEnded} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 import {type Cell, writeWorkbook} from '../support/workbook.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
@@ -147,4 +151,56 @@ test.serial('a corrected file that sets a cell of a written row back to the valu
   t.like((await retry(path, second)).counts.Leads, {created: 1, failed: 0})
   t.like(await ok(correct(path, second, shown), 200), {rows: 0, cells: 0, kept: 0})
   t.like(await ok(correct(path, second, shown.replace('few', 'many')), 422), {code: 'CORRECTION_UNFIT', row: 1})
+})
+
+/** Sends the corrected file in two halves. Calls `change` while the first half is stored and the second half is not sent. */
+const correctDuring = async (path: string, {id}: {id: string}, file: string, change: () => Promise<unknown>) => {
+  const half = file.slice(0, file.length / 2)
+  const body = new PassThrough()
+  body.write(half)
+  const answer = org.call('POST', `${path}/runs/${id}/corrections`, body, csv)
+  const folder = join(here.config.STORAGE_DIR, '_temporary')
+  await until(
+    () => readdirSync(folder).some(name => readFileSync(join(folder, name), 'utf8') === half),
+    isStored => isStored,
+  )
+  await change()
+  body.end(file.slice(half.length))
+  return answer
+}
+
+test.serial('a correction is refused if the file changed during the upload, so that no cell of another row is edited', async t => {
+  const head = 'name,company,mail,staff\n'
+  const rows = 'One,First,one@during.example,many\nTwo,Second,two@during.example,2\n'
+  const {path, source, run} = await runImport(org, {csv: head + head + rows, flow: leads})
+  t.like(run.counts.Leads, {created: 1, failed: 2})
+  const corrected = (await failedOf(path, run)).replace('many', '7')
+  const skipRows = (count: number) => ok(org.call('PATCH', `${path}/sources/${source.id}`, {reader: {skipRows: count}}), 200)
+  t.like(
+    await ok(
+      correctDuring(path, run, corrected, () => skipRows(1)),
+      503,
+    ),
+    {code: 'BUSY'},
+  )
+  t.deepEqual((await ok(org.call('GET', path), 200)).import.sources[0].cleaning, [])
+  t.like(await ok(correct(path, run, corrected), 409), {code: 'SNAPSHOT_CHANGED'})
+  await skipRows(0)
+  t.like(await ok(correct(path, run, corrected), 200), {rows: 1, cells: 1})
+  t.like((await retry(path, run)).counts.Leads, {created: 1, inherited: 1, failed: 1})
+})
+
+test.serial('a correction is refused if its run was retried during the upload, and the next one names the retry', async t => {
+  const {path, run} = await runImport(org, {csv: fileOf('many'), flow: leads})
+  const corrected = (await failedOf(path, run)).replace('many', '7')
+  t.like(
+    await ok(
+      correctDuring(path, run, corrected, () => retry(path, run)),
+      503,
+    ),
+    {code: 'BUSY'},
+  )
+  const {run: last} = await ok(correct(path, run, corrected), 200)
+  t.not(last, run.id)
+  t.like((await retry(path, {id: last})).counts.Leads, {created: 1, failed: 0})
 })

@@ -1,5 +1,5 @@
 import test from 'ava'
-import {accounts, deletion, type Org, ok, openOrg, prepareImport, readLog, untilEnded, untilRun} from '../support/importing.ts'
+import {accounts, deletion, type Org, ok, openOrg, prepareImport, readLog, undoRun, untilEnded, untilRun} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
@@ -39,10 +39,7 @@ const endsOf = (log: any[]) =>
     .filter(({phase, outcome}) => phase === 'write' && outcome !== 'unanswered')
     .map(({rowNumber, outcome, code}) => [rowNumber, outcome, code])
     .sort(([a], [b]) => a - b)
-const undo = async (path: string, run: string) => {
-  const begun = await ok(org.call('POST', `${path}/runs/${run}/undo`, {}), 202)
-  return untilEnded(org.call, `${path}/runs/${begun.run.id}`)
-}
+const undo = async (path: string, id: string) => (await undoRun(org, {path, run: {id}})).run
 
 test.serial('only records that exactly one row value matches are deleted, once, and each row has its reason', async t => {
   create('D-1', 'D-2', 'D-3', 'D-4', 'D-5')

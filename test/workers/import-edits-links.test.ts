@@ -1,6 +1,6 @@
 import test from 'ava'
 import {type Org, ok, openOrg, readLog, untilEnded} from '../support/importing.ts'
-import {column, companies, people, prepareFiles, runFiles} from '../support/lookups.ts'
+import {accountOf, column, companies, people, prepareFiles, runFiles} from '../support/lookups.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
@@ -34,10 +34,9 @@ const searching = (match: object = {}) =>
     ],
   })
 
-const account = (number: string): any => here.crm.records('example', 'Accounts').find(({Account_Number}) => Account_Number === number)
-const linkOf = (number: string) => account(number).Parent_Account?.id ?? account(number).Parent_Account ?? null
+const linkOf = (number: string) => accountOf(here, number).Parent_Account?.id ?? accountOf(here, number).Parent_Account ?? null
 const edit = (number: string, to: string) =>
-  here.crm.update('example', 'Accounts', [{id: account(number).id, Parent_Account: {id: account(to).id}}])
+  here.crm.update('example', 'Accounts', [{id: accountOf(here, number).id, Parent_Account: {id: accountOf(here, to).id}}])
 const makeAccount = (number: string) => here.crm.create('example', 'Accounts', [{Account_Name: number, Account_Number: number}])
 
 const prepare = async (csv: string, flow: Parameters<typeof prepareFiles>[2][number]) =>
@@ -57,14 +56,14 @@ test.serial('a link that is written after all rows is kept if a person edited it
     const name = `La${onUnknown}`
     makeAccount(`${name}-mine`)
     const first = await runFile(csvOf(name, 2), linked({onUnknown}))
-    t.is(linkOf(`${name}-1`), account(`${name}-2`).id, 'a record that the run made has no edits')
+    t.is(linkOf(`${name}-1`), accountOf(here, `${name}-2`).id, 'a record that the run made has no edits')
     t.is(first.ended.keptEdits, 0)
     await runFile(csvOf(name, 3), linked({onUnknown}))
-    t.is(linkOf(`${name}-1`), account(`${name}-3`).id, 'the link that was written last is no edit')
+    t.is(linkOf(`${name}-1`), accountOf(here, `${name}-3`).id, 'the link that was written last is no edit')
     edit(`${name}-1`, `${name}-mine`)
     for (const start of [{dryRun: true}, {}]) {
       const {ended, log} = await runFile(csvOf(name, 2), linked({onUnknown}), start)
-      t.is(linkOf(`${name}-1`), account(`${name}-mine`).id)
+      t.is(linkOf(`${name}-1`), accountOf(here, `${name}-mine`).id)
       t.is(ended.keptEdits, 1)
       t.deepEqual(keptOf(log), [
         ['edit', 'Parent_Account', 1],
@@ -72,7 +71,7 @@ test.serial('a link that is written after all rows is kept if a person edited it
       ])
     }
     await runFile(csvOf(name, 2), linked({onEdited: 'overwrite'}))
-    t.is(linkOf(`${name}-1`), account(`${name}-2`).id)
+    t.is(linkOf(`${name}-1`), accountOf(here, `${name}-2`).id)
   }
 })
 
@@ -93,14 +92,14 @@ test.serial('a question about an edited link that is written after all rows is a
   )
   const first = await run(path)
   t.is(first.ended.questions, 1)
-  t.is(account('Lb-1').Account_Name, 'Kid')
-  t.is(linkOf('Lb-1'), account('Lb-mine').id)
+  t.is(accountOf(here, 'Lb-1').Account_Name, 'Kid')
+  t.is(linkOf('Lb-1'), accountOf(here, 'Lb-mine').id)
   const {questions} = await ok(org.call('GET', `${path}/runs/${first.ended.id}/questions`), 200)
   t.like(questions[0], {kind: 'edit', field: 'Parent_Account', rows: 1})
   await ok(org.call('POST', `${path}/runs/${first.ended.id}/questions`, {answers: [{key: questions[0].key, choice: 'overwrite'}]}), 200)
   const again = await run(path, {retryOf: first.ended.id})
   t.is(again.ended.questions, 0)
-  t.is(linkOf('Lb-1'), account('Lb-3').id)
+  t.is(linkOf('Lb-1'), accountOf(here, 'Lb-3').id)
 })
 
 test.serial('a retry keeps a link that a person filled after the run left it empty', async t => {
@@ -112,7 +111,7 @@ test.serial('a retry keeps a link that a person filled after the run left it emp
   edit('Lc-1', 'Lc-mine')
   const late = String(here.crm.create('example', 'Accounts', [{Account_Name: 'Lc late'}])[0]!.details.id)
   const again = await run(path, {retryOf: first.ended.id})
-  t.is(linkOf('Lc-1'), account('Lc-mine').id)
+  t.is(linkOf('Lc-1'), accountOf(here, 'Lc-mine').id)
   t.is(linkOf('Lc-2'), late)
   t.deepEqual(again.ended.linksEmpty, [])
   t.is(again.ended.keptEdits, 1)
@@ -148,5 +147,5 @@ test.serial('a retry fills only empty links of records that its chain created, e
   edit('Ld-1', 'Ld-mine')
   here.crm.create('example', 'Accounts', [{Account_Name: 'Ld late'}])
   await run(path, {retryOf: first.ended.id})
-  t.is(linkOf('Ld-1'), account('Ld-mine').id)
+  t.is(linkOf('Ld-1'), accountOf(here, 'Ld-mine').id)
 })

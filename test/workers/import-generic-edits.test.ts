@@ -1,7 +1,7 @@
 import anyTest, {type TestFn} from 'ava'
 import type {GenericSimulator} from '../simulators/generic.ts'
 import {startGeneric} from '../simulators/generic.ts'
-import {contactsPath, describeContacts} from '../support/described.ts'
+import {column, contactsPath, describeContacts, match, openContacts} from '../support/described.ts'
 import {type Org, ok, readLog, runImport} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
@@ -21,26 +21,21 @@ test.before(async t => {
     },
   })
   const here = await startTestDeployment(t, {workers: ['imports', 'discovery', 'writes'], environment: {GENERIC_ORIGINS: there.url}})
-  const {org, token} = await here.makeOrg()
-  const call = here.as(token)
   const document = describeContacts(there, {renewal: 'daily at 00:00 UTC'})
   document.modules[0]!.fields.push({apiName: 'import_key', label: 'Import key', type: 'text', length: 26, unique: true} as never)
   const fields = ['name', ...notes].map(apiName => ({apiName, label: apiName, type: 'text', length: 50}))
   document.modules.push({apiName: 'Companies', label: 'Companies', path: '/companies', idField: 'company_id', fields} as never)
-  const {connector} = await ok(call('POST', `/orgs/${org}/connectors`, {kind: 'generic', name: 'Plain', document}), 201)
-  await ok(call('POST', `/orgs/${org}/discovery/run`, {connectorId: connector.id}, {prefer: 'wait=30'}), 200)
-  Object.assign(t.context, {there, org: {call, org, connector: connector.id}})
+  Object.assign(t.context, {there, org: await openContacts(here, document)})
 })
 test.beforeEach(t => t.context.there.clear())
 test.after.always(t => t.context.there?.stop())
 
-const column = (field: string) => ({field, mode: 'column', source: field})
 const named = (there: GenericSimulator, name: string) => there.records(contactsPath).filter(record => String(record.name).startsWith(name))
 
 test('a value that a person edited at a described destination is kept', async t => {
   const {there, org} = t.context
-  const match = {by: ['email'], onOne: 'update', onMany: 'skip', unchanged: 'skip', onEdited: 'keep'}
-  const flow = {module: 'Contacts', fields: [column('name'), column('email'), column('stage')], match}
+  const fields = [column('name'), column('email'), column('stage')]
+  const flow = {module: 'Contacts', fields, match: {...match, unchanged: 'skip', onEdited: 'keep'}}
   const csvOf = (stage: string) => `name,email,stage\nEdit 1,e1@example.org,${stage}\nEdit 2,e2@example.org,${stage}\n`
   await runImport(org, {csv: csvOf('lead'), flow})
   const [one] = named(there, 'Edit 1')

@@ -1,6 +1,6 @@
 import test from 'ava'
 import {openOrg, readLog} from '../support/importing.ts'
-import {column, companies, runFiles} from '../support/lookups.ts'
+import {accountOf, column, companies, runFiles} from '../support/lookups.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
 let here: Awaited<ReturnType<typeof startTestDeployment>>
@@ -10,8 +10,6 @@ test.before(async t => {
   here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3'}})
   org = await openOrg(here)
 })
-
-const account = (number: string): any => here.crm.records('example', 'Accounts').find(({Account_Number}) => Account_Number === number)
 
 test.serial('a field that the condition excludes for a row keeps no other field of the row from being patched', async t => {
   const csv = 'name,number,city,staff,phone\nNew,Qy-1,Bern,many,none\nMet,Qy-2,Bern,12,none\nBad,Qy-3,Bern,many,none\n'
@@ -30,7 +28,7 @@ test.serial('a field that the condition excludes for a row keeps no other field 
   ]
   const {run, path} = await runFiles(org, {companies: csv}, [companies({fields})])
   t.deepEqual(
-    ['Qy-1', 'Qy-2', 'Qy-3'].map(number => [account(number).Billing_City ?? null, account(number).Employees ?? null]),
+    ['Qy-1', 'Qy-2', 'Qy-3'].map(number => [accountOf(here, number).Billing_City ?? null, accountOf(here, number).Employees ?? null]),
     [
       ['Bern', null],
       ['Bern', 12],
@@ -65,12 +63,12 @@ test.serial('a field that may only be filled keeps the value that an earlier row
   }
   t.deepEqual(await patchesOf({dryRun: true}), ['1 planned', '4 planned'])
   t.deepEqual(await patchesOf({}), ['1 updated', '4 updated'])
-  t.deepEqual([account('Qx-1').Phone, account('Qx-2').Phone], ['111', '333'])
+  t.deepEqual([accountOf(here, 'Qx-1').Phone, accountOf(here, 'Qx-2').Phone], ['111', '333'])
 })
 
 test.serial('a later row fills a field if the patch of an earlier row is refused', async t => {
   here.crm.create('example', 'Accounts', [{Account_Name: 'One', Account_Number: 'Qw-1'}])
   here.crm.faults.add({match: {...puts, nth: 3}, times: 1, action: {type: 'refuse', index: 0}})
   await runFiles(org, {companies: 'name,number,phone\nOne,Qw-1,111\nOne,Qw-1,222\n'}, [ifAbsent])
-  t.is(account('Qw-1').Phone, '222')
+  t.is(accountOf(here, 'Qw-1').Phone, '222')
 })

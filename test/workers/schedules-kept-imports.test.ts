@@ -192,7 +192,7 @@ test('a file that the flows or the cleaning cannot read drifts under `warn` too'
   t.like(await noticesOf(house, idOf(path)), [{kind: 'schedule.drifted', about: {firing: firing.id, import: firing.importId}}])
 })
 
-/** Moves the clock to so many days ahead, and runs the nightly retention. */
+/** Sets the clock `days` days ahead, and runs the nightly retention. */
 const nightAfter = async (days: number) => {
   await house.ahead(`${days} days`)
   return doNight({...house.tools, drain: new AbortController().signal})

@@ -18,7 +18,7 @@ test.before(async t => {
 const column = (field: string, source: string) => ({field, mode: 'column', source, empty: 'leave'})
 const csv = `name,number,industry\n${Array.from({length: 7}, (_, n) => `Company ${n},R-${n},${n === 0 ? 'Retail' : 'Food'}`).join('\n')}\n`
 
-const makeTemplate = async (name: string) => {
+const makeTemplate = async (name: string, file = csv) => {
   const {template} = await ok(
     org.call('POST', `/orgs/${org.org}/templates`, {
       name,
@@ -37,7 +37,7 @@ const makeTemplate = async (name: string) => {
     201,
   )
   const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {templateId: template.id}), 201)
-  await ok(org.call('POST', `/orgs/${org.org}/imports/${made.id}/sources?name=a.csv`, csv, {'content-type': 'text/csv'}), 201)
+  await ok(org.call('POST', `/orgs/${org.org}/imports/${made.id}/sources?name=a.csv`, file, {'content-type': 'text/csv'}), 201)
   return {id: template.id as string, importId: made.id as string}
 }
 
@@ -84,6 +84,37 @@ test.serial('an option that is gone is reported with the share of rows that use 
   await discover()
   await until(endedJobs, count => count > before)
   t.is((await noticesOf(id)).length, 1, 'the same problems are announced once')
+})
+
+test.serial('an import that waits for its file does not replace the newest import with a file', async t => {
+  setIndustry(options)
+  await discover()
+  const {id, importId} = await makeTemplate('Waiting')
+  await ok(org.call('POST', `/orgs/${org.org}/imports`, {templateId: id}), 201)
+  setIndustry(options.filter(name => name !== 'Retail'))
+  await discover()
+  const {recheck} = await until(
+    () => readTemplate(id),
+    ({recheck: found}) => found !== null,
+  )
+  t.like(recheck, {importId, rows: 7, problems: [{kind: 'not_in_picklist', field: 'Industry', rows: 1}]})
+  t.is(recheck.problems.length, 1)
+})
+
+test.serial('rows that failed before a change of the CRM are no problem of that change', async t => {
+  setIndustry(options)
+  await discover()
+  const {id, importId} = await makeTemplate('Old faults', `${csv},,\nLong,R-8,Food,more\n`)
+  const {job} = await ok(org.call('POST', `/orgs/${org.org}/imports/${importId}/checks`, undefined, {prefer: 'wait=30'}), 200)
+  t.is(job.result.errors, 2)
+  house.crm.addField('example', 'Accounts', {name: 'Fax_5', type: 'text'})
+  await discover()
+  const {recheck} = await until(
+    () => readTemplate(id),
+    ({recheck: found}) => found !== null,
+  )
+  t.like(recheck, {importId, rows: 9, problems: []})
+  t.is((await noticesOf(id)).length, 0)
 })
 
 test.serial('a re-check is announced with the discovery that it read, and never replaces a later one', async t => {

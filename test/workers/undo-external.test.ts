@@ -3,7 +3,7 @@ import {setWritesPaused} from '../../sql/connectors.ts'
 import {sql} from '../../sql/database.ts'
 import {findRun} from '../../sql/runs.ts'
 import {openImageStore} from '../../workers/engine/images/before-images.ts'
-import {accounts, ok, openOrg, readLog, runImport, untilEnded} from '../support/importing.ts'
+import {accounts, ok, openOrg, runImport, undoRun} from '../support/importing.ts'
 import {callsOf, type ExternalEngine, row} from '../support/record-writes.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
@@ -32,11 +32,7 @@ const begin = async () => {
   const {path} = await engine.makeImport()
   return {path, run: await engine.authorise(1_000, {importId: path.split('/').at(-1)})}
 }
-const undo = async (path: string, run: string, body: object = {}) => {
-  const begun = await ok(engine.org.call('POST', `${path}/runs/${run}/undo`, body), 202)
-  const ended = await untilEnded(engine.org.call, `${path}/runs/${begun.run.id}`)
-  return {run: ended, log: await readLog(engine.org.call, `${path}/runs/${ended.id}`)}
-}
+const undo = (path: string, id: string, body?: object) => undoRun(engine.org, {path, run: {id}}, body)
 const end = (run: string) => ok(engine.tell(run, 'progress', {done: true}), 200)
 const change = (key: string, recordId: string, payload: object) => ({rowKey: key, recordId, payload})
 

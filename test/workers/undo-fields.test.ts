@@ -1,5 +1,5 @@
 import test from 'ava'
-import {accounts, type Org, ok, openOrg, readLog, runImport, untilEnded} from '../support/importing.ts'
+import {accounts, type Org, openOrg, runImport, undoRun} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 /**
@@ -101,12 +101,10 @@ const importRows = (numbers: string[], {cellOf = ({cell}: TypedField) => cell, f
   return runImport(org, {csv: `${csv}\n`, flow: {...accounts, ...flow, fields: [...accounts.fields.slice(0, 2), ...mapped]}})
 }
 
-const undo = async ({path, run}: Awaited<ReturnType<typeof runImport>>) => {
-  const begun = await ok(org.call('POST', `${path}/runs/${run.id}/undo`, {}), 202)
-  const ended = await untilEnded(org.call, `${path}/runs/${begun.run.id}`)
-  const log = await readLog(org.call, `${path}/runs/${ended.id}`)
+const undo = async (imported: Awaited<ReturnType<typeof runImport>>) => {
+  const {run, log} = await undoRun(org, imported)
   const codes = Object.fromEntries(log.filter(({phase}) => phase === 'write').map(({rowNumber, code}) => [rowNumber, code]))
-  return {run: ended, log, codes}
+  return {run, log, codes}
 }
 
 /** Checks for each way to change a record what the undo must leave. */

@@ -1,6 +1,6 @@
 import test from 'ava'
-import {type Org, ok, openOrg, readLog, untilEnded} from '../support/importing.ts'
-import {column, companies, runFiles} from '../support/lookups.ts'
+import {type Org, openOrg, readLog, undoRun} from '../support/importing.ts'
+import {accountOf, column, companies, runFiles} from '../support/lookups.ts'
 import {lineSheet, lines, orderOf, orderSheet, orders, productsOf} from '../support/subforms.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
@@ -13,9 +13,8 @@ test.before(async t => {
 })
 test.afterEach.always(() => here.crm.faults.clear())
 
-const account = (number: string): any => here.crm.records('example', 'Accounts').find(({Account_Number}) => Account_Number === number)
 const numbersOf = (prefix: string, count: number) => Array.from({length: count}, (_, n) => `${prefix}${n + 1}`)
-const citiesOf = (numbers: string[]) => numbers.map(number => account(number).Billing_City)
+const citiesOf = (numbers: string[]) => numbers.map(number => accountOf(here, number).Billing_City)
 /** A person enters a value. */
 const edit = (module: string, record: {id: string}, values: object) =>
   here.crm.update('example', module, [{id: record.id, ...values}], {as: 'ben@example.org'})
@@ -40,18 +39,13 @@ const patchCities = async (numbers: string[], start: object = {}) => {
   return {path, run, outcomes: outcomes.sort()}
 }
 
-const undo = async (path: string, run: {id: string}) => {
-  const begun = await ok(org.call('POST', `${path}/runs/${run.id}/undo`, {}), 202)
-  return untilEnded(org.call, `${path}/runs/${begun.run.id}`)
-}
-
 test.serial('an undo keeps the value of a refused patch that a person entered later', async t => {
   const numbers = numbersOf('Va-', 2)
   here.crm.faults.add({match: {method: 'PUT', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'refuse', index: 1}})
   const {path, run, outcomes} = await patchCities(numbers)
   t.deepEqual(outcomes, ['1 updated', '2 refused'])
-  edit('Accounts', account(numbers[1]!), {Billing_City: 'Rome'})
-  const undone = await undo(path, run)
+  edit('Accounts', accountOf(here, numbers[1]!), {Billing_City: 'Rome'})
+  const {run: undone} = await undoRun(org, {path, run})
   t.deepEqual(citiesOf(numbers), ['Paris', 'Rome'])
   t.like(undone.undo, {restored: 1, changedSince: 0})
 })
@@ -60,8 +54,8 @@ test.serial('an undo keeps the value of a patch that was not sent, because the r
   const numbers = numbersOf('Vb-', 3)
   const {path, run, outcomes} = await patchCities(numbers, {declaredRows: 2})
   t.deepEqual([outcomes, run.stop.stopped], [['1 updated', '2 updated'], 'LIMIT_ROWS_PER_RUN'])
-  edit('Accounts', account(numbers[2]!), {Billing_City: 'Rome'})
-  const undone = await undo(path, run)
+  edit('Accounts', accountOf(here, numbers[2]!), {Billing_City: 'Rome'})
+  const {run: undone} = await undoRun(org, {path, run})
   t.deepEqual(citiesOf(numbers), ['Paris', 'Paris', 'Rome'])
   t.like(undone.undo, {restored: 2, changedSince: 0})
 })
@@ -76,6 +70,6 @@ test.serial('an undo keeps subform rows that a person entered after the CRM had 
   const {path, run} = await runFiles(org, {orders: orderSheet(['Vc-1', 'Vc-2']), lines: lineSheet([...of])}, [orders(), lines()])
   t.like(run.counts.Order_Lines, {updated: 1, refused: 1})
   edit('Orders', orderOf(here, 'Vc-2'), {Order_Lines: [{Product: 'B', Quantity: 1}]})
-  await undo(path, run)
+  await undoRun(org, {path, run})
   t.deepEqual([productsOf(here, 'Vc-1'), productsOf(here, 'Vc-2')], [[], ['B']])
 })

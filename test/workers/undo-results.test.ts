@@ -1,7 +1,7 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
 import {type Receiver, startReceiver} from '../simulators/receiver.ts'
-import {accountRows, accounts, type Org, ok, openOrg, readLog, runImport, untilEnded} from '../support/importing.ts'
+import {accountRows, accounts, type Org, ok, openOrg, runImport, undoRun} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
@@ -19,16 +19,10 @@ test.before(async t => {
 })
 test.after.always(() => receiver.stop())
 
-type Ended = Pick<Awaited<ReturnType<typeof runImport>>, 'path' | 'run'>
-
 const list = (prefix: string) =>
   here.crm.records('example', 'Accounts').filter(({Account_Number: number}) => String(number).startsWith(prefix))
 const edit = (number: string, values: object) =>
   here.crm.update('example', 'Accounts', [{id: list(number)[0]!.id, ...values}], {as: 'ben@example.org'})
-const undo = async ({path, run}: Ended, body: object = {}) => {
-  const begun = await ok(org.call('POST', `${path}/runs/${run.id}/undo`, body), 202)
-  return {path, run: await untilEnded(org.call, `${path}/runs/${begun.run.id}`)}
-}
 const linesOf = async (path: string) => {
   const {status, text} = await org.call('GET', path)
   if (status !== 200) throw new Error(text)
@@ -45,7 +39,7 @@ test.serial('only an admin can delete created records that were changed since, w
   const {token} = await here.makeOrg({role: 'builder', org: org.org})
   const path = `${imported.path}/runs/${imported.run.id}/undo`
   t.like(await here.as(token)('POST', path, {force: 'created'}), {status: 403, body: {code: 'ADMIN_REQUIRED'}})
-  const {run} = await undo(imported, {force: 'created'})
+  const {run} = await undoRun(org, imported, {force: 'created'})
   t.like(run.undo, {restored: 0, deleted: 2, changedSince: 0})
   t.is(list('F-').length, 0)
 })
@@ -53,11 +47,11 @@ test.serial('only an admin can delete created records that were changed since, w
 test.serial('records whose restore the CRM only schedules count as restored once they are there', async t => {
   const imported = await runImport(org, {csv: accountRows(3, 'W-'), flow: accounts})
   const ids = list('W-').map(({id}) => id)
-  const undone = await undo(imported)
+  const undone = await undoRun(org, imported)
   t.is(list('W-').length, 0)
   const {restoreAtOnce, restoreSeconds} = here.crm.switches()
   here.crm.setSwitches({restoreAtOnce: 1, restoreSeconds: 2})
-  const again = await undo(undone)
+  const again = await undoRun(org, undone)
   here.crm.setSwitches({restoreAtOnce, restoreSeconds})
   t.like(again.run, {stop: null, undo: {restored: 3, deleted: 0}, counts: {Accounts: {updated: 3, unanswered: 0}}})
   t.deepEqual(
@@ -73,11 +67,10 @@ test.serial('an undo of two flows restores and deletes the records of both modul
   const contactsLeft = () =>
     here.crm.records('example', 'Contacts').filter(({Last_Name: name}) => String(name).startsWith('Twofold')).length
   t.is(contactsLeft(), 2)
-  const {path, run} = await undo(imported)
+  const {run, log} = await undoRun(org, imported)
   t.like(run, {counts: {Accounts: {updated: 2}, Contacts: {updated: 2}}, undo: {restored: 1, deleted: 3, changedSince: 0}})
   t.is(contactsLeft(), 0)
   t.like(list('T-'), [{Account_Name: 'Old', Billing_City: 'Old Town'}])
-  const log = await readLog(org.call, `${path}/runs/${run.id}`)
   t.deepEqual(log.map(({module, rowNumber, code}) => `${module} ${rowNumber} ${code}`).sort(), [
     'Accounts 1 RESTORED',
     'Accounts 2 DELETED',
@@ -90,7 +83,7 @@ test.serial('plan.csv and results.csv of an undo show each row with what is done
   here.crm.create('example', 'Accounts', [{Account_Name: 'Old', Account_Number: 'P-1', Billing_City: 'Old Town'}])
   const imported = await runImport(org, {csv: accountRows(3, 'P-'), flow: accounts})
   edit('P-3', {Billing_City: 'Mine'})
-  const dry = await undo(imported, {dryRun: true})
+  const dry = await undoRun(org, imported, {dryRun: true})
   const plan = await linesOf(`${imported.path}/plan.csv?run=${dry.run.id}`)
   t.deepEqual(
     plan.slice(1).map(([row, , , action, , field, old, now]) => [row, action, field, old, now]),
@@ -101,7 +94,7 @@ test.serial('plan.csv and results.csv of an undo show each row with what is done
       ['3', 'skip', '', '', ''],
     ],
   )
-  const {run} = await undo(imported)
+  const {run} = await undoRun(org, imported)
   const [header, ...rows] = await linesOf(`${imported.path}/results.csv?run=${run.id}`)
   const at = header!.indexOf('Result')
   t.deepEqual(
@@ -118,8 +111,8 @@ test.serial('plan.csv and results.csv of an undo show each row with what is done
 test.serial('the end of an undo is announced with its counts and the undone run', async t => {
   await ok(org.call('POST', `/orgs/${org.org}/webhooks`, {url: receiver.url('/undone'), events: ['run.undone']}), 201)
   const imported = await runImport(org, {csv: accountRows(2, 'N-'), flow: accounts})
-  await undo(imported, {dryRun: true})
-  const {run} = await undo(imported)
+  await undoRun(org, imported, {dryRun: true})
+  const {run} = await undoRun(org, imported)
   // Undos of earlier tests may be announced too.
   const listOwn = () =>
     receiver

@@ -1,5 +1,5 @@
 import test from 'ava'
-import {type Org, ok, openOrg, readLog, untilEnded} from '../support/importing.ts'
+import {type Org, openOrg, undoRun} from '../support/importing.ts'
 import {runFiles} from '../support/lookups.ts'
 import {lineSheet, lines, orderOf, orderSheet, orders, productsOf} from '../support/subforms.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
@@ -17,11 +17,6 @@ const make = (code: string, rows: object[]) => here.crm.create('example', 'Order
 const rowsOf = (code: string): any[] => here.crm.record('example', 'Orders', orderOf(here, code).id)!.Order_Lines as any[]
 const valuesOf = (code: string) => rowsOf(code).map(({Product, Quantity, Price, Note}) => ({Product, Quantity, Price, Note}))
 
-const undo = async (path: string, run: {id: string}, body: object = {}) => {
-  const begun = await ok(org.call('POST', `${path}/runs/${run.id}/undo`, body), 202)
-  const ended = await untilEnded(org.call, `${path}/runs/${begun.run.id}`)
-  return {run: ended, log: await readLog(org.call, `${path}/runs/${ended.id}`)}
-}
 const codesOf = (log: any[]) =>
   log
     .filter(({phase, flowId, outcome}) => phase === 'write' && flowId === 'lines' && outcome !== 'unanswered')
@@ -50,10 +45,10 @@ test.serial('an undo gives a record its earlier subform rows with every value, a
     as: 'ben@example.org',
   })
   here.crm.update('example', 'Orders', [{id: orderOf(here, 'Ua-3').id, Order_Lines: [{Product: 'Mine'}]}], {as: 'ben@example.org'})
-  const planned = await undo(path, run, {dryRun: true})
+  const planned = await undoRun(org, {path, run}, {dryRun: true})
   t.deepEqual(productsOf(here, 'Ua-1'), ['A', 'B'])
   t.like(planned.run.undo, {restored: 5, deleted: 2, changedSince: 2})
-  const {run: undone, log} = await undo(path, run)
+  const {run: undone, log} = await undoRun(org, {path, run})
   t.deepEqual(valuesOf('Ua-1'), one)
   t.deepEqual([productsOf(here, 'Ua-2'), productsOf(here, 'Ua-3')], [['C'], ['D', 'Mine']])
   t.is(rowsOf('Ua-2')[0].Note, 'Mine')
@@ -84,14 +79,14 @@ test.serial('after a lost answer, rows are restored once, and an undo of the und
   const {path, run} = await runFiles(org, files, [orders(), lines()])
   const after = valuesOf('Ub-1')
   here.crm.faults.add({match: {method: 'PUT', path: '/crm/v8/Orders'}, times: 2, action: 'dropAfter'})
-  const first = await undo(path, run)
+  const first = await undoRun(org, {path, run})
   here.crm.faults.clear()
   t.deepEqual(valuesOf('Ub-1'), before)
   t.deepEqual(codesOf(first.log), [
     [1, 'updated', 'RESTORED'],
     [2, 'updated', 'RESTORED'],
   ])
-  await undo(path, first.run)
+  await undoRun(org, first)
   t.deepEqual(valuesOf('Ub-1'), after)
 })
 
@@ -105,7 +100,7 @@ test.serial('an undo keeps the rows of a record whose subform field the CRM no l
   const {id} = orderOf(here, 'Uc-1')
   const answer = {type: 'answer' as const, status: 200, body: {data: [{id, Name: 'Uc-1'}]}}
   here.crm.faults.add({match: {method: 'GET', path: `/crm/v8/Orders/${id}`}, times: 1_000, action: answer})
-  const {run: undone, log} = await undo(path, run)
+  const {run: undone, log} = await undoRun(org, {path, run})
   t.is(undone.stop, null)
   t.deepEqual(codesOf(log), [
     [1, 'skipped', 'UNDO_UNKNOWN'],

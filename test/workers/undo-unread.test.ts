@@ -1,5 +1,5 @@
 import test from 'ava'
-import {accounts, ok, openOrg, readLog, runImport, untilEnded} from '../support/importing.ts'
+import {accounts, openOrg, readLog, runImport, undoRun} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
 test('rows whose earlier values the CRM does not show are written, and an undo leaves them and says so', async t => {
@@ -26,10 +26,9 @@ test('rows whose earlier values the CRM does not show are written, and an undo l
   const log = await readLog(org.call, `${path}/runs/${run.id}`)
   t.regex(log.find(({rowNumber}) => rowNumber === 1).message, /did not show the earlier values/)
   t.is(log.find(({rowNumber}) => rowNumber === 2).message, null)
-  const begun = await ok(org.call('POST', `${path}/runs/${run.id}/undo`, {}), 202)
-  const undone = await untilEnded(org.call, `${path}/runs/${begun.run.id}`)
+  const {run: undone, log: undoLog} = await undoRun(org, {path, run})
   t.like(undone, {stop: null, undo: {restored: 1, deleted: 0, changedSince: 0}})
-  const codes = (await readLog(org.call, `${path}/runs/${undone.id}`)).map(({rowNumber, outcome, code}) => [rowNumber, outcome, code])
+  const codes = undoLog.map(({rowNumber, outcome, code}) => [rowNumber, outcome, code])
   t.deepEqual(
     codes.sort(([a], [b]) => a - b),
     [

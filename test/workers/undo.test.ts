@@ -1,5 +1,5 @@
 import test from 'ava'
-import {accountRows, accounts, type Org, ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../support/importing.ts'
+import {accountRows, accounts, type Org, ok, openOrg, prepareImport, runImport, undoRun, untilEnded} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
@@ -12,8 +12,6 @@ test.before(async t => {
   org = await openOrg(here)
 })
 
-type Ended = Awaited<ReturnType<typeof runImport>>
-
 const list = (prefix: string) =>
   here.crm.records('example', 'Accounts').filter(({Account_Number: number}) => String(number).startsWith(prefix))
 const recordOf = (number: string) => list(number).find(({Account_Number: one}) => one === number)
@@ -24,12 +22,8 @@ const valuesOf = (prefix: string) =>
     .map(({id, Account_Name, Account_Number, Billing_City}) => ({id, Account_Name, Account_Number, Billing_City}))
     .sort((a, b) => (String(a.id) < String(b.id) ? -1 : 1))
 
-const undo = async ({path, run}: Pick<Ended, 'path' | 'run'>, body: object = {}) => {
-  const begun = await ok(org.call('POST', `${path}/runs/${run.id}/undo`, body), 202)
-  const ended = await untilEnded(org.call, `${path}/runs/${begun.run.id}`)
-  return {path, run: ended, log: await readLog(org.call, `${path}/runs/${ended.id}`)}
-}
-const statusOf = async ({path, run}: Pick<Ended, 'path' | 'run'>) => (await ok(org.call('GET', `${path}/runs/${run.id}/undo`), 200)).undo
+const statusOf = async ({path, run}: {path: string; run: {id: string}}) =>
+  (await ok(org.call('GET', `${path}/runs/${run.id}/undo`), 200)).undo
 
 test.serial('an undo restores replaced values, keeps later edits, and says who made them', async t => {
   await runImport(org, {csv: accountRows(4, 'U-'), flow: accounts})
@@ -43,10 +37,10 @@ test.serial('an undo restores replaced values, keeps later edits, and says who m
   edit('U-3', {Billing_City: 'Mine', Account_Name: 'Mine Ltd'})
   edit('U-4', {Billing_City: 'Town 3', Account_Name: 'Company 4'})
   t.like(await statusOf(imported), {available: true, why: null, undoneBy: null})
-  const planned = await undo(imported, {dryRun: true})
+  const planned = await undoRun(org, imported, {dryRun: true})
   t.like(planned.run, {dryRun: true, undoOf: imported.run.id, undo: {restored: 2, deleted: 0, changedSince: 1}, unchanged: 0})
   t.is(recordOf('U-1')!.Billing_City, 'City 0')
-  const {run, log} = await undo(imported)
+  const {run, log} = await undoRun(org, imported)
   t.like(run, {state: 'ended', stop: null, undoOf: imported.run.id, rowsWritten: 0, keptEdits: 3})
   t.like(run.undo, {restored: 2, deleted: 0, changedSince: 1})
   const [first] = before
@@ -89,7 +83,7 @@ test.serial('long texts, which reads of several records cut, are restored whole'
   const imported = await runImport(org, {csv, flow})
   t.is(recordOf('S-2')!.Story, longer)
   edit('S-3', {Story: `${longer} edited`})
-  const {run} = await undo(imported)
+  const {run} = await undoRun(org, imported)
   t.like(run.undo, {restored: 2, changedSince: 1})
   t.is(recordOf('S-1')!.Story, long)
   t.is(recordOf('S-2')!.Story, 'short')
@@ -101,14 +95,14 @@ test.serial('rows of one record fold into its first values before and its last s
   const csv = 'name,number,city\nOne,F-1,Bern\nTwo,F-1,Basel\nThree,F-1,Chur\n'
   const imported = await runImport(org, {csv, flow: accounts})
   t.like(recordOf('F-1'), {Account_Name: 'Three', Billing_City: 'Chur'})
-  const {run, log} = await undo(imported)
+  const {run, log} = await undoRun(org, imported)
   t.like(recordOf('F-1'), {Account_Name: 'Old', Billing_City: 'Old Town'})
   t.like(run.undo, {restored: 3, deleted: 0, changedSince: 0})
   t.deepEqual(
     log.map(({code}) => code),
     ['RESTORED', 'RESTORED', 'RESTORED'],
   )
-  const again = await undo({path: imported.path, run})
+  const again = await undoRun(org, {path: imported.path, run})
   t.like(recordOf('F-1'), {Account_Name: 'Three', Billing_City: 'Chur'})
   t.is(again.run.undo.restored, 3)
   t.deepEqual(again.log.map(({rowNumber}) => rowNumber).sort(), [1, 2, 3])
@@ -121,7 +115,7 @@ test.serial('a record is restored although the last update that the run sent to 
   here.crm.faults.clear()
   t.like(imported.run.counts.Accounts, {updated: 1, unanswered: 1})
   t.like(recordOf('E-1'), {Account_Name: 'One', Billing_City: 'Bern'})
-  t.like((await undo(imported)).run.undo, {changedSince: 0})
+  t.like((await undoRun(org, imported)).run.undo, {changedSince: 0})
   t.like(recordOf('E-1'), {Account_Name: 'Old', Billing_City: 'Old Town'})
 })
 
@@ -133,7 +127,7 @@ test.serial('a record whose update the CRM refused stays as it is, even if it ha
   here.crm.faults.clear()
   t.is(imported.run.counts.Accounts.refused, 1)
   edit('R-1', {Billing_City: 'Bern'})
-  t.like((await undo(imported)).run, {undo: {restored: 0, changedSince: 0}, progress: {done: 0, total: 0}})
+  t.like((await undoRun(org, imported)).run, {undo: {restored: 0, changedSince: 0}, progress: {done: 0, total: 0}})
   t.like(recordOf('R-1'), {Account_Name: 'Old', Billing_City: 'Bern'})
 })
 
@@ -143,7 +137,7 @@ test.serial('an undo waits for updates of the run that the CRM may still execute
   here.crm.faults.add({match: {method: 'PUT', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'late', ms: 3_000}})
   const imported = await runImport(org, {csv: 'name,number,city\nNew,W-1,Bern\n', flow: accounts})
   here.crm.faults.clear()
-  t.like((await undo(imported)).run.undo, {restored: 1, changedSince: 0})
+  t.like((await undoRun(org, imported)).run.undo, {restored: 1, changedSince: 0})
   await until(
     () => here.crm.journal({method: 'PUT'}).filter(({outcome}) => outcome === 'late'),
     all => all.length > 0,
@@ -156,7 +150,7 @@ test.serial('created records are deleted, unless they were changed or deleted si
   edit('C-2', {Billing_City: 'Mine'})
   const [id] = [recordOf('C-3')!.id]
   here.crm.remove('example', 'Accounts', [id])
-  const {run, log} = await undo(imported)
+  const {run, log} = await undoRun(org, imported)
   t.deepEqual(
     list('C-').map(({Account_Number}) => Account_Number),
     ['C-2'],
@@ -180,7 +174,7 @@ test.serial('created records that the run tagged itself are deleted', async t =>
   const tagged = list('T-').map(({Tag}) => (Tag as {name: string}[]).map(({name}) => name))
   t.deepEqual(tagged, [['Fair'], ['Fair'], ['Fair']])
   edit('T-2', {Billing_City: 'Mine'})
-  const {run} = await undo(imported)
+  const {run} = await undoRun(org, imported)
   t.like(run.undo, {restored: 0, deleted: 2, changedSince: 1})
   t.deepEqual(
     list('T-').map(({Account_Number}) => Account_Number),
@@ -192,9 +186,9 @@ test.serial('an undo of an undo brings deleted records back and writes the impor
   here.crm.create('example', 'Accounts', [{Account_Name: 'Old', Account_Number: 'R-1', Billing_City: 'Old Town'}])
   const imported = await runImport(org, {csv: accountRows(3, 'R-'), flow: accounts})
   const after = valuesOf('R-')
-  const undone = await undo(imported)
+  const undone = await undoRun(org, imported)
   t.deepEqual(list('R-').length, 1)
-  const again = await undo(undone)
+  const again = await undoRun(org, undone)
   t.like(again.run, {undoOf: undone.run.id, undo: {restored: 3, deleted: 0, changedSince: 0}})
   t.deepEqual(valuesOf('R-'), after)
   t.like(await statusOf(again), {available: false, why: 'UNDO_NOT_KEPT'})
@@ -224,7 +218,7 @@ test.serial('a lost answer to a restore or a delete is settled by reading the re
   const csv = accountRows(4, 'L-').replaceAll('Town', 'City')
   const imported = await runImport(org, {csv, flow: accounts})
   for (const method of ['PUT', 'DELETE']) here.crm.faults.add({match: {method, path: '/crm/v8/Accounts'}, times: 1, action: 'dropAfter'})
-  const {run, log} = await undo(imported)
+  const {run, log} = await undoRun(org, imported)
   here.crm.faults.clear()
   t.like(run.undo, {restored: 2, deleted: 2, changedSince: 0})
   t.is(run.counts.Accounts.unanswered, 0)

@@ -76,9 +76,13 @@ const changedFields = (diffs: readonly DiscoveryDiff[]): ChangedFields => {
   return changed
 }
 
+/** The kinds of problems of a whole flow that a change in the CRM can cause. The file, its rows or an administrator cause the others. */
+const FLOW_KINDS = new Set(['module_missing', 'read_only', 'required', 'option_missing', 'flow', 'parent_flow'])
+
 const brokenBy = ({severity, kind, flow, module, field, count, rows, fix}: CheckProblem, changed: ChangedFields): RecheckProblem[] => {
   const known = module === null ? undefined : changed.get(module)
-  if (!known || module === null || severity === 'info' || (field !== null && !known.all && !known.fields.has(field))) return []
+  if (!known || module === null || severity === 'info') return []
+  if (field === null ? !FLOW_KINDS.has(kind) : !known.all && !known.fields.has(field)) return []
   return [{severity, kind, flow, module, field, rows: rows.length > 0 ? count : null, fix}]
 }
 

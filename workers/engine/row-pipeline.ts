@@ -75,11 +75,10 @@ export const waitForRoom = async (pipeline: RowPipeline) => {
   flushPartFilled(pipeline, listLateKinds(pipeline))
   const late = pipeline.window.isStretched() && pipeline.bulk?.takeLate(pipeline.window.lowWater() + 1)
   if (late) trackWork(pipeline, sendPipelineBulk(pipeline, late))
-  while (isFull(pipeline))
-    await waitForChange(
-      pipeline,
-      pipeline.underWay.size - pipeline.unanswered.steps() - countBehindCanary(pipeline) < pipeline.ctx.config.CRM_SLOTS,
-    )
+  // At the row limit, open batches wait for rows that are sent again. Such rows must not wait for further rows.
+  const areSlotsFree = () =>
+    pipeline.underWay.size - pipeline.unanswered.steps() - countBehindCanary(pipeline) < pipeline.ctx.config.CRM_SLOTS
+  while (isFull(pipeline)) await waitForChange(pipeline, pipeline.resending.size > 0 || areSlotsFree())
 }
 
 export const finishRows = async (pipeline: RowPipeline) => {

@@ -5,8 +5,8 @@ import {findMailable, markMailed} from '../../sql/invitations.ts'
 import type {Work} from '../worker.ts'
 
 /**
- * Mails an invitation that can still be accepted, unless `mailLimits` forbids it. After a crash, the invitation may
- * be mailed twice, with the same Message-ID. Returns whether it was mailed. A temporary failure is thrown, so that the job is retried.
+ * Mails an invitation that can still be accepted, unless `mailLimits` forbids it. After a crash, the invitation may be mailed twice, with the same
+ * Message-ID. Returns whether it was mailed. A temporary failure is thrown, so that the job is retried.
  */
 export const mailInvitation = async ({db, config, log}: Work, mailer: Mailer, {org, id}: {org: string; id: string}): Promise<boolean> => {
   const found = await findMailable(db, {org, id, ...mailLimits})

@@ -30,7 +30,7 @@ export const proposeFlow = async (cli: Cli, session: Session, input: ProposeFlow
   return {flow: {id: id.slice(0, 64), module: module.apiName, ...(match !== undefined && {match}), fields: mapped}, fields}
 }
 
-/** Returns the org's default mappings, and a mapping for each proposal of at least `leastConfidence` whose column and field are still free. */
+/** Returns the org's default mappings, some of which skip a field, and a mapping for each proposal of at least `leastConfidence` whose column and field are still free. */
 const mapFields = (fields: readonly Json[], columns: readonly string[], proposals: readonly Json[]): Json[] => {
   const mapped: Json[] = usualMappings(fields as Parameters<typeof usualMappings>[0], columns)
   for (const {column, field: name, confidence} of proposals) {
@@ -43,7 +43,7 @@ const mapFields = (fields: readonly Json[], columns: readonly string[], proposal
 
 const assertUsable = ({source, module, fields, mapped}: {source: Json; module: Json; fields: Json[]; mapped: Json[]}) => {
   const how = `Write the mapping to a file with \`lading map FILE --module ${module.apiName}\`, complete it, then import with --flow`
-  if (mapped.length === 0) throw usage(`No column of ${clean(source.name)} fits a field of ${module.apiName}`, how)
+  if (mapped.every(({mode}) => mode === 'skip')) throw usage(`No column of ${clean(source.name)} fits a field of ${module.apiName}`, how)
   const names = new Set(mapped.filter(({mode}) => mode !== 'skip').map(({field}) => field))
   const missing = fields.filter(
     ({required, creatable, readOnly, excluded, apiName}) => required && creatable && !readOnly && !excluded && !names.has(apiName),

@@ -3,8 +3,8 @@ export type SlotCounts = {total: number; large: number}
 /** The calls that a share would have in flight without a limit. */
 export type SlotDemand = {large: number; small: number}
 /**
- * A slot pool. If more shares want slots than the pool has, the shares take turns; `turn` is the number of the current turn. `reserved`: the free slots
- * that only a share without slots takes; absent: 0.
+ * A slot pool. If more shares want slots than the pool has, the shares take turns; `turn` is the number of the current turn. `reserved`: the number of
+ * free slots that only a share without slots may take; 0 if absent.
  */
 export type SlotBudget = {total: number; turn: number; reserved?: number}
 export type SlotClaim = {key: string; demand: SlotDemand; held: SlotCounts}

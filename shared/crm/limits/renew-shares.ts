@@ -15,8 +15,8 @@ import {
 type ShareReport = {share: number; run: number | null; fresh: boolean; held: SlotCounts; inUse: number; want: SlotDemand}
 type RenewInput = {org: CrmOrg; holder: string; cap: number; reports: ShareReport[]}
 /**
- * `allotted`: one allocation for each report, in the same order. `changesInMs`: when the next turn begins or a reserved slot is released; `Infinity`
- * if allocations depend on reports only.
+ * `allotted`: one allocation for each report, in the same order. `changesInMs`: the time until the next turn begins or the reservation ends, in ms;
+ * `Infinity` if neither applies.
  */
 export type RenewalResult = {allotted: SlotAllocation[]; budget: SlotBudget; isContended: boolean; changesInMs: number}
 

@@ -1,3 +1,4 @@
+import type {Tx} from '../../../sql/database.ts'
 import {findSource, type Source, updateSource} from '../../../sql/sources.ts'
 import {Refusal} from '../../errors.ts'
 import {assertNotCorrection} from '../../runs/corrections/origin.ts'
@@ -10,19 +11,29 @@ import {assertOpen, findImportSource, lockOpenImport, type OfSource} from './fin
 /** The maximum number of attempts of a change, which is applied again if another request changed the source meanwhile. */
 const mostReadings = 3
 
+/** What changes were made from. `version`: of the source. `assertCurrent`: called with the import locked; throws if the changes are outdated. */
+type ChangesBase = {version: number; assertCurrent(tx: Tx): Promise<void>}
+
 /**
  * If the reader, the cleaning or the reading of numbers changes, the file is read again and the evidence is replaced. If this read fails, the source
- * stays unchanged. Runs keep their snapshots.
+ * stays unchanged. Runs keep their snapshots. With a `base`, refuses the changes if the source is of another version.
  */
-export const editSource = async ({db, parsing}: SourceDeps, place: OfSource, changes: SourceChanges): Promise<ReadSource> => {
+export const editSource = async (
+  {db, parsing}: SourceDeps,
+  place: OfSource,
+  changes: SourceChanges,
+  base: ChangesBase | null = null,
+): Promise<ReadSource> => {
   for (let reading = 0; reading < mostReadings; reading++) {
     const {source} = await findImportSource(db, place)
+    if (base && source.version !== base.version) break
     await assertOpen(db, place)
     const {findings, corrects, ...changed} = await apply(parsing, place.org, {source, changes})
     const kept = await db.transaction(async tx => {
       const {no} = await lockOpenImport(tx, place)
       const now = await findSource(tx, {importNo: no, id: source.id})
       if (!now) throw new Refusal('SOURCE_NOT_FOUND', 'The import has no such file')
+      await base?.assertCurrent(tx)
       if (corrects) await assertNotCorrection(tx, place.org, corrects)
       return now.version === source.version ? updateSource(tx, {importNo: no, id: source.id, ...changed}) : null
     })

@@ -1,9 +1,9 @@
 import type {Readable} from 'node:stream'
 import {isDeepStrictEqual} from 'node:util'
-import type {Db, Hot} from '../../../sql/database.ts'
+import type {Db, Hot, Tx} from '../../../sql/database.ts'
 import {findPlan} from '../../../sql/plans.ts'
 import {type FinalEntry, OUTCOMES, type OutcomeName, PHASES} from '../../../sql/run-log.ts'
-import {findRetryId} from '../../../sql/runs.ts'
+import {findRetryId, type Run} from '../../../sql/runs.ts'
 import {Refusal} from '../../errors.ts'
 import {editsIn} from '../../files/cleaning/edit-cells.ts'
 import {ingest} from '../../files/ingest.ts'
@@ -59,7 +59,8 @@ export const correctRun = async (deps: CorrectionDeps, {body, charset, ...input}
     return match(reader, corrects)
   }).catch(error => explainLift(deps, org, error))
   await deps.storage.remove(key)
-  if (found.cells.length > 0) await editSource(deps, {org, importId, sourceId: source.id}, {cells: found.cells})
+  const base = {version: source.version, assertCurrent: (tx: Tx) => assertLastRun(tx, run)}
+  if (found.cells.length > 0) await editSource(deps, {org, importId, sourceId: source.id}, {cells: found.cells}, base)
   const {rows, cells, kept, matchedBy} = found
   return {run: run.id, source: source.id, rows, cells: cells.length, kept, matchedBy}
 }
@@ -119,6 +120,13 @@ const findLastRun = async (db: Db, {org, importId, runId}: Pick<CorrectInput, 'o
   const found = await findImportRun(db, {org, importId, runId})
   const later = await findRetryId(db, found.run.no)
   return later === null ? found : findLastRun(db, {org, importId, runId: later})
+}
+
+/** Throws if the run was undone or retried while its corrected file was received. The caller must have locked the import. */
+const assertLastRun = async (tx: Tx, run: Run) => {
+  await assertNotUndone(tx, run)
+  if ((await findRetryId(tx, run.no)) !== null)
+    throw new Refusal('BUSY', 'The run was retried while its corrected file was received. Send the file again', {retryAfterMs: 1_000})
 }
 
 /**

@@ -37,7 +37,9 @@ export const Forecast = z.strictObject({
     .int()
     .positive()
     .nullable()
-    .describe('The row at which the run may pause because the quota of the day is exhausted. Null: the known quota suffices'),
+    .describe(
+      'The row at which the run may pause because the quota of the day is exhausted. Null: the known quota suffices, or no row is written',
+    ),
   quota: z
     .strictObject({
       remaining: z.int().nonnegative().nullable().describe('Credits that are left. Null: not known'),

@@ -36,13 +36,13 @@ test('e-mails and chat messages link to pages of the widget, and leave out what 
 
 const sentence = (type: string, data: object) => sentenceOf({type, timestamp: '', data: {...data}})
 
-test('the notice of an undo counts restored, deleted and kept records once, and its modules say how many were undone', t => {
-  const counts = {Leads: {created: 0, updated: 8, failed: 1}, Accounts: {updated: 2}}
-  const data = {counts, deleted: 3, undo: {restored: 7, deleted: 3, changedSince: 2, strict: true}}
+test('the notice of an undo counts restored, deleted and kept rows once, and its modules say how many were undone', t => {
+  const counts = {Leads: {created: 0, updated: 8, failed: 1, skipped: 2}, Accounts: {updated: 2}}
+  const data = {counts, deleted: 3, undo: {restored: 7, deleted: 3, changedSince: 1, strict: true}}
   t.is(sentence('run.undone', data), 'The undo of a run has ended: 7 restored, 3 deleted, 2 kept')
   t.is(sentence('run.undone', {...data, stop: 'CANCELLED'}), 'The undo of a run was cancelled: 7 restored, 3 deleted, 2 kept')
-  t.deepEqual(countsOf(data), ['Leads: 1 failed, 8 undone', 'Accounts: 2 undone'])
-  t.deepEqual(countsOf({...data, undo: null}), ['Leads: 1 failed, 8 deleted', 'Accounts: 2 deleted'])
+  t.deepEqual(countsOf(data), ['Leads: 1 failed, 2 skipped, 8 undone', 'Accounts: 2 undone'])
+  t.deepEqual(countsOf({...data, undo: null}), ['Leads: 1 failed, 2 skipped, 8 deleted', 'Accounts: 2 deleted'])
 })
 
 test('the notice of a run that was deleted since says so, and not that nothing was written', t => {

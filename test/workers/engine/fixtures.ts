@@ -1,5 +1,6 @@
 import type {FieldShape} from '../../../shared/mapping/flows/value.ts'
 import type {CompiledFlow, ImportRow} from '../../../workers/engine/model.ts'
+import type {PatchPlan} from '../../../workers/engine/patch/build-patches.ts'
 
 type Field = CompiledFlow['matchFields'][number]
 
@@ -31,6 +32,9 @@ export const row = (number: number, more: Partial<ImportRow> = {}): ImportRow =>
   open: false,
   ...more,
 })
+
+/** A patch plan without rules, for a flow that only needs to have one. */
+export const patchPlan: PatchPlan = {rules: new Map(), parent: null, repair: null, planned: new Set(), compileFor: () => compiledFlow([])}
 
 /** Returns a compiled flow whose file has one column per field, in order. */
 export const compiledFlow = (fields: Field[], more: Partial<CompiledFlow> = {}): CompiledFlow => ({

@@ -1,4 +1,5 @@
 import {openQueryLimits} from '../../../shared/crm/coql.ts'
+import {valuesPerQuery as genericValuesPerQuery} from '../../../shared/crm/generic.ts'
 import {findHosts} from '../../../shared/crm/hosts.ts'
 import {slotsOfEdition} from '../../../shared/crm/limits/edition-slots.ts'
 import {mostLarge} from '../../../shared/crm/limits/fair-share.ts'
@@ -115,9 +116,6 @@ const readFacts = ({kind, capabilities}: ConnectorRow) =>
   countsCredits(kind)
     ? {columns: capabilities.coqlColumns - 2, valuesPerQuery: openQueryLimits(capabilities).valuesPerQuery, fieldsPerRead}
     : {columns: Number.POSITIVE_INFINITY, valuesPerQuery: genericValuesPerQuery, fieldsPerRead: Number.POSITIVE_INFINITY}
-
-/** A generic destination is asked for one value per call. */
-const genericValuesPerQuery = 1
 
 const isRecent = ({db, config}: Work, {dc, crmOrgId, capabilities}: ConnectorRow) =>
   isWrittenRecently(db, {dc, crmOrgId, run: 0, seconds: Math.max(config.CRM_LAG_SECONDS, 2 * capabilities.coqlLagSeconds)})

@@ -26,7 +26,7 @@ export const priceRun = ({others, verifyAll, ...input}: PriceInput): Forecast =>
   const {credits, seconds} = priceCalls(input)
   const {remaining = null, allowance = null} = quota ?? {}
   const isEnough = remaining === null ? null : credits.max <= remaining
-  const pausesAtRow = isEnough === false ? Math.min(rows, Math.max(1, Math.floor((rows * remaining!) / credits.max))) : null
+  const pausesAtRow = isEnough === false && rows > 0 ? Math.min(rows, Math.max(1, Math.floor((rows * remaining!) / credits.max))) : null
   return {
     credits: {...credits, byKind: quota ? byKindOf(plan) : {}},
     verifyAll,

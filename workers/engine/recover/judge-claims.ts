@@ -14,7 +14,10 @@ export type ClaimCandidate = {row: ImportRow; recordId: string}
 /** The maximum wait for other runs, in seconds. It is short, because the waiting batch keeps its slot. */
 const longestWaitSeconds = 3
 
-/** What other runs may know about an answered batch before its rows are judged. `batches`: its batch numbers. `listMade`: lists the records that it created. */
+/**
+ * What other runs may know about an answered batch before its rows are judged. `batches`: its batch numbers. `listMade`: lists the records that it
+ * created.
+ */
 export type AnsweredBatch = {batches: number[]; listMade: () => Claim[]}
 
 /**

@@ -1,4 +1,3 @@
-import {setTimeout as sleep} from 'node:timers/promises'
 import {CrmError, isCrowded, isRefusedForGood} from '../../../shared/crm/error.ts'
 import type {Slots} from '../../../shared/crm/limits/slots.ts'
 import {Refusal} from '../../../shared/errors.ts'
@@ -8,6 +7,7 @@ import {findWriteStatus, type WriteStatus} from '../../../sql/connectors.ts'
 import type {RunHold} from '../../../sql/run-heads.ts'
 import type {Run} from '../../../sql/runs.ts'
 import type {Context, LedgerContext} from '../context.ts'
+import {waitInPass} from '../pass-wait.ts'
 import {RunPaused, RunStopped} from '../run-endings.ts'
 import {acquireBatchSlot} from './batch-slot.ts'
 import {endByRefusal} from './request-refusal.ts'
@@ -64,7 +64,9 @@ const waitOrGiveUp = async (ctx: Context, error: unknown, tried: number) => {
   const {longestWaitMs, tries} = retryLimitsOf(ctx.run, rateLimited === true)
   if (waitMs > longestWaitMs || tried >= tries)
     throw new RunPaused(rateLimited ? 'RATE_LIMITED' : 'CRM_UNAVAILABLE', error.message, Math.max(30, waitMs / 1000))
-  await sleep(waitMs, undefined, {signal: ctx.signal})
+  // A run that has stopped verifies its rows by such reads, so only a stop during the wait ends it.
+  const wasStopped = ctx.lease.stopSeen() !== null
+  await waitInPass(waitMs, {signal: ctx.signal, over: ctx.signal, assertGoing: () => wasStopped || assertWritable(ctx)})
 }
 
 /** Returns the pause of a run whose call was refused with `error`. If the quota renews at a known time, the run pauses until then. */

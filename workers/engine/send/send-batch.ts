@@ -1,4 +1,3 @@
-import {setTimeout as sleep} from 'node:timers/promises'
 import type {RecordAnswer, WriteAnswer} from '../../../shared/crm/crm.ts'
 import {type CrmProblem, isCrowded, isModified} from '../../../shared/crm/error.ts'
 import {mostOfSmall} from '../../../shared/crm/record-calls.ts'
@@ -10,6 +9,7 @@ import {isOutage} from '../../../sql/outage.ts'
 import type {Context} from '../context.ts'
 import {voidPatchImages} from '../images/before-images.ts'
 import type {BatchKind, CompiledFlow, ImportRow} from '../model.ts'
+import {waitInPass} from '../pass-wait.ts'
 import {RunPaused, RunStopped} from '../run-endings.ts'
 import {type Answers, putBack, settleAnswers} from '../settle/settle-answers.ts'
 import type {NextStep, Op} from '../settle/verdict.ts'
@@ -17,7 +17,7 @@ import {countRecords} from '../subform/send.ts'
 import {isFresh} from '../subform/subform-verdict.ts'
 import {type AdmissionHooks, type AdmittedBatches, admitOps} from './admission.ts'
 import {type BatchSlot, queueForSlot} from './batch-slot.ts'
-import {backOffMs, classifyRefusal, quotaExhausted, retryLimitsOf} from './crm-retry.ts'
+import {assertWritable, backOffMs, classifyRefusal, quotaExhausted, retryLimitsOf} from './crm-retry.ts'
 import {enterSlot} from './enter-slot.ts'
 import {endByRefusal, isCallRefused} from './request-refusal.ts'
 import {writeOps} from './write-ops.ts'
@@ -128,9 +128,9 @@ const transmit = async (
   }
 }
 
-const waitForRetry = async ({signal}: Context, slot: BatchSlot, ms: number): Promise<boolean> => {
+const waitForRetry = async (ctx: Context, slot: BatchSlot, ms: number): Promise<boolean> => {
   try {
-    await sleep(ms, undefined, {signal})
+    await waitInPass(ms, {signal: ctx.signal, over: ctx.signal, assertGoing: () => assertWritable(ctx)})
     await slot.again()
     return true
   } catch {
@@ -210,6 +210,7 @@ const sendHalves = async (
 ): Promise<BatchResult> => {
   const [first, second] = halve(ops)
   const one = await sendUnderSlot(ctx, flow, kind, first, on)
+  if (one.ending instanceof RunStopped) await voidPatchImages(ctx, flow, second)
   if (one.ending) return {...one, unsent: [...one.unsent, ...second, ...left]}
   const two = await sendUnderSlot(ctx, flow, kind, second, on).catch((ending: Error) => ({next: new Map(), unsent: second, ending}))
   return {next: new Map([...one.next, ...two.next]), unsent: [...one.unsent, ...two.unsent, ...left], ending: two.ending}

@@ -35,8 +35,8 @@ const resultOf = (
 ): CaseResult => ({suite: directory, name, ms: Date.now() - since, passed: differences.length === 0, differences})
 
 /**
- * Pushes the configuration with the ids of the new connections. Drops templates and modules whose connection is not in discovery.json, and paused
- * writes, because tests write. Drops the settings by which runs wait for people.
+ * Pushes the configuration with the ids of the new connections. Leaves out templates and modules whose connection is not in discovery.json. Tests
+ * write without a person, so it also leaves out paused writes, `approvalAbove` and `guard`.
  */
 const push = async ({session: {client, path}, connections}: TestOrg, bundle: Json) => {
   let text = JSON.stringify(bundle)

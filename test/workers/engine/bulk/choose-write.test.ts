@@ -1,6 +1,6 @@
 import test from 'ava'
 import {findBulkBlock} from '../../../../workers/engine/bulk/choose-write.ts'
-import {compiledFlow, field} from '../fixtures.ts'
+import {compiledFlow, field, patchPlan} from '../fixtures.ts'
 
 const blockOf = (count: number) => {
   const fields = Array.from({length: count}, (_, n) => field(`F${n}`, {unique: n === 0}))
@@ -9,7 +9,6 @@ const blockOf = (count: number) => {
 
 test('a flow with a patch plan, with a parent, or whose records another flow patches writes by record calls', t => {
   const flow = compiledFlow([field('Name', {unique: true})], {options: {automations: true}})
-  const patchPlan = {rules: new Map(), parent: null, repair: null, planned: new Set<string>(), compileFor: () => flow}
   const parent = {} as NonNullable<typeof flow.parent>
   const block = 'Links to rows of the file are written by record calls'
   for (const more of [{patchPlan}, {parent}]) t.is(findBulkBlock({...flow, ...more}, {hasBulk: true, hasPatches: false}), block)

@@ -1,6 +1,6 @@
 import test from 'ava'
 import {openCanary, openCanaryGates} from '../../../../workers/engine/canary/canary.ts'
-import {compiledFlow, field, row} from '../fixtures.ts'
+import {compiledFlow, field, patchPlan, row} from '../fixtures.ts'
 
 const openCanaryOf = (size: number) => {
   const gates = openCanaryGates({canary: size, canaryPassed: [], counts: []})!
@@ -11,7 +11,6 @@ test('deletes, patches, tags and undone records have no canary', t => {
   const canary = openCanaryOf(1)
   const ops = [1, 2].map(number => ({row: row(number), target: `${number}`}))
   const flow = compiledFlow([field('Name')])
-  const patchPlan = {rules: new Map(), parent: null, repair: null, planned: new Set<string>(), compileFor: () => flow}
   t.deepEqual(canary.split(flow, 'delete', ops).later, [])
   for (const more of [{patchPlan}, {tags: ['Lading']}, {judge: 'undo' as const}])
     t.deepEqual(canary.split({...flow, ...more}, 'update', ops).later, [])

@@ -6,10 +6,9 @@ import {judgePatch} from '../../../../workers/engine/patch/patch-verdict.ts'
 import {openPassCounts} from '../../../../workers/engine/read/pass-counts.ts'
 import {openLateUpdates} from '../../../../workers/engine/recover/late-updates.ts'
 import {emptySettlement} from '../../../../workers/engine/settle/settler.ts'
-import {compiledFlow, field, row} from '../fixtures.ts'
+import {compiledFlow, field, patchPlan, row} from '../fixtures.ts'
 
-const patchPlan = {rules: new Map(), parent: null, repair: null, planned: new Set<string>(), compileFor: () => flow}
-const flow: CompiledFlow = compiledFlow([field('Name')], {patchPlan})
+const flow = compiledFlow([field('Name')], {patchPlan})
 const refused: RecordAnswer = {
   ok: false,
   sent: true,
