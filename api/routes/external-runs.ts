@@ -62,6 +62,8 @@ run has the import.`,
       answer: {logged: 1},
     },
     params: OfRunId,
+    // 1,000 entries with the longest messages in any script.
+    mostBytes: 8 * 1024 ** 2,
     body: EntriesBody,
     handle({db, caller, params: {runId}, body}) {
       assertEntries(body)

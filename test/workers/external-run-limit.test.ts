@@ -49,3 +49,17 @@ test('the same rows sent by eight concurrent callers are each created once', asy
   t.is(here.held().length, 20)
   t.like(await assertLedger(here, run), {outcomes: {created: 20}, run: {rowsWritten: 20, stop: null}})
 })
+
+test('a report of 1,000 entries with the longest messages in any script is accepted', async t => {
+  const here = t.context
+  const run = await here.authorise(1_000)
+  const message = '字'.repeat(1_000)
+  const entries = Array.from({length: 1_000}, (_, n) => ({
+    rowKey: `long-${n}`,
+    module: 'Accounts',
+    outcome: 'failed',
+    code: 'NO_NAME',
+    message,
+  }))
+  t.like(await here.tell(run, 'entries', {entries}), {status: 200, body: {logged: 1_000}})
+})
