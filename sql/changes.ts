@@ -46,7 +46,7 @@ type ChangesQuery = {
   limit: number
   /** The settings pages whose changes are listed. Null: all pages. */
   pages?: readonly string[] | null
-  /** Pages that exist once per connection. Their changes are listed only if they belong to `connector`. */
+  /** Pages that each connection has. Only the changes of `connector` are listed. */
   own?: readonly string[]
   connector?: string | null
   before?: {createdAt: string; id: string} | null

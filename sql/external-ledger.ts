@@ -24,7 +24,7 @@ const ExternalRowState = z.object({
   sending: z.boolean(),
   recordId: z.string().nullable(),
   how: z.number().nullable(),
-  /** Whether the row got its record in another run of the chain. */
+  /** Whether an earlier run of the chain wrote the row's record. */
   inherited: z.boolean(),
   unchanged: z.boolean(),
   /** Whether the row's record may exist twice. */

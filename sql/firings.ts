@@ -113,7 +113,7 @@ export const takeFiring = (db: Db, {org, id, seconds}: {org: string; id: string;
 type LeasedFiring = {id: string; fence: number}
 const fenced = ({id, fence}: LeasedFiring) => sql.fragment`id = ${id} and fence = ${fence} and state = 'working'`
 
-/** Returns false, and changes nothing, if the caller no longer owns the firing. */
+/** Changes the firing if the caller still owns it. Otherwise returns false and changes nothing. */
 const change = async (db: Db, leasedFiring: LeasedFiring, set: ReturnType<typeof sql.fragment>) => {
   const {rowCount} = await db.query(sql.type(z.object({}))`update firings set ${set} where ${fenced(leasedFiring)}`)
   return rowCount === 1

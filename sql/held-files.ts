@@ -45,8 +45,8 @@ export const lockKeptFiring = (tx: Tx, {org, importId}: OfImport) =>
     for no key update of s`)
 
 /**
- * Whether the schedule has run the file of this firing with the same template version and connection since the firing ended. If the import of the
- * run was deleted, assumes the same connection. False if the firing has `again`. The caller has locked the schedule.
+ * Whether the schedule has run the file of this firing with the same template version and connection since the firing ended. If that run's
+ * import was deleted, it counts as one at the same connection. False if `again` is set on the firing. The caller has locked the schedule.
  */
 export const isRepeated = (tx: Tx, firing: string) =>
   tx.exists(sql.type(z.object({}))`

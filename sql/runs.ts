@@ -31,7 +31,7 @@ export const Run = z.object({
   /** The public id of the run that retries this run, or that retries a retry that ended before it began. Ignores dry runs. */
   retriedBy: z.string().nullable(),
   retryChain: z.number().nullable(),
-  /** The public id of the run's `begunUndo`. */
+  /** The public id of the undo for which a retry of the run is refused. Null: none. */
   begunUndo: z.string().nullable(),
   /** The run that this run undoes. `undoForce`: also delete created records that were touched since. */
   undoOf: z.string().nullable(),

@@ -4,7 +4,7 @@ import {nameStatement} from './named-statement.ts'
  * The settlement (T2) in one statement. Its parameters are the columns of a `Settlement`. The `gate` part locks the run's head before any
  * admission changes, so that intents and settlements that change the same admissions cannot deadlock. If a retry updates a row that only found its
  * record before, the row is patched again, because the rules of patches depend on `how`. New rows of the chain are inserted without `on conflict`,
- * which would cost 48 bytes of write-ahead log for each. No other settlement of the chain can insert them meanwhile: the head allows one at a time.
+ * which would cost 48 bytes of write-ahead log for each. No other settlement can insert them: the head allows one at a time.
  */
 export const settleNamed =
   nameStatement(`with gone as (delete from sends where run_no = @run::bigint and batch_no = any(@batches::bigint[]) and fence <= @fence::bigint returning 1),

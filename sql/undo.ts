@@ -26,7 +26,7 @@ type Fragment = ReturnType<typeof sql.fragment>
 
 /**
  * SQL for the newest undo of the run with this table or alias. Ignores dry runs, undos that ended before they began, and undos that were themselves
- * undone. If the run ended before it began, includes undos of the run that it retries.
+ * undone. If a retry ended before it began, the undos of the retried run count too.
  */
 export const begunUndo = (run: Fragment) => sql.fragment`(
   with recursive undone as (

@@ -85,7 +85,7 @@ export const Run = Answer({
   begunUndo: Id('run', 'Its undo')
     .nullable()
     .describe(
-      'The undo for which a retry is refused (`RUN_UNDONE`): it is queued, in progress or ended after it began. Null: none, or only a dry run, or an undo that was undone',
+      'The undo for which a retry is refused (`RUN_UNDONE`): queued, in progress or ended. Null: none. Dry runs, undos that never began and undone undos do not count',
     ),
   undoOf: Id('run', 'The undone run').nullable().describe('The run that it undoes. Null: none'),
   planOf: Id('run', 'The dry run').nullable().describe('The dry run whose sealed plan it applies. Null: none'),

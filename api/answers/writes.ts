@@ -4,10 +4,7 @@ import {Answer, Count, CrmSaid, Id, JobWith, Moment} from './common.ts'
 import {Stop} from './runs.ts'
 
 export const named = {
-  rowKey: z
-    .string()
-    .optional()
-    .describe('Your key of the row. Replaced subform rows have only the `writeId`; results come in the order sent'),
+  rowKey: z.string().optional().describe('Your key of the row. Absent for replaced subform rows: their results come in the order sent'),
   writeId: z.string().optional().describe('The idempotency key it was sent with, if any'),
 }
 

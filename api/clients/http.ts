@@ -140,7 +140,7 @@ export async function* readPages<T = Json>(
 /**
  * Returns the ETag in the strong form that `If-Match` needs. A compressing proxy marks ETags as weak (`W/`), but does not change the version in them.
  */
-export const strongTag = (headers: Headers) => headers.get('etag')?.replace(/^W\//, '')
+export const strongETag = (headers: Headers) => headers.get('etag')?.replace(/^W\//, '')
 
 /** Returns the query as the end of an address. A list becomes one parameter per item. */
 const inAddress = (query: Query = {}) => {

@@ -31,7 +31,7 @@ const sentInvitation = ofInvitation.extend({
   isMailed: z
     .boolean()
     .describe(
-      'Whether an e-mail is sent. False: the service has no mail server, the invitation was mailed within the hour, or the org has mailed 100 invitations within a day. Tell the person to sign in',
+      'Whether an e-mail is sent. False: no mail server, already mailed within the hour, or 100 invitations mailed within a day. Then tell the person to sign in',
     ),
 })
 

@@ -52,7 +52,7 @@ const Delivery = Answer({
   createdAt: Moment('When it was created'),
   deliveredAt: Moment('When it was delivered')
     .nullable()
-    .describe('When it was last delivered, also if a redelivery failed since. Null: never'),
+    .describe('When it was last delivered. A later failed redelivery does not change it. Null: never'),
 }).meta({id: 'Delivery', description: 'The delivery of a notice to an endpoint'})
 
 const EndpointRead = Answer({webhook: Endpoint})

@@ -23,7 +23,7 @@ export const problemOf = (outcome: CrmCallOutcome, {key, renews}: {key: string; 
   return problem && {...problem, quotaSpent: spent === true, retryable: problem.retryable && !spent}
 }
 
-/** A write that is neither refused nor failed may have taken effect, whatever its body says. Null for other answers, and for reads. */
+/** Returns the problem of a write with a 2xx or 3xx, which may have taken effect whatever its body says. Null for reads and other statuses. */
 const problemOfWrite = (answer: CrmResponse, key: string): CrmProblem | null => {
   const {status, json} = answer
   if (key !== WRITE_RESULTS || status >= 400) return null

@@ -11,7 +11,7 @@ export const unpack = (prepared: PreparedProgram, text: string): Record<string, 
   const {ran, failed} = prepared
   const thrown = new Map(errors.map(([at, index, code, message, stack]) => [at, {error: prepared.errorOf(index, {code, message, stack})}]))
   const isRun = ran.map(name => !Object.hasOwn(failed, name))
-  // Copies of one object share its layout, which takes less memory than adding the names one by one.
+  // Each row is a copy of `blank`, so all rows share one V8 shape and take less memory.
   const blank: Record<string, ExpressionOutcome> = {...failed}
   for (const [index, name] of ran.entries()) if (isRun[index]) blank[name] = noValue
   const rows: Record<string, ExpressionOutcome>[] = []

@@ -14,7 +14,7 @@ const runSentenceOf = (type: 'run.ended' | 'run.undone', data: About) => {
   const started = data.dryRun ? 'A dry run' : 'An import'
   const subject = isUndo ? 'The undo of a run' : started
   // The counts are missing if the run was deleted before its notice was composed.
-  if (!data.counts) return `${subject} has ended and was deleted since`
+  if (!data.counts) return `${subject} has ended and was later deleted`
   if (!isUndo) return `${subject} ${endOf(data)}: ${inWords(namedCounts(totalsOf(data), data))}`
   const {restored = 0, deleted = 0} = (data.undo ?? {}) as Record<string, number>
   const {skipped: kept = 0} = totalsOf(data)

@@ -2,7 +2,7 @@ import http, {type RequestListener} from 'node:http'
 import type {AddressInfo} from 'node:net'
 import test, {type ExecutionContext} from 'ava'
 import {bindOperations} from '../../api/clients/client/bind-operations.ts'
-import {openClient, strongTag, Unreachable} from '../../api/clients/http.ts'
+import {openClient, strongETag, Unreachable} from '../../api/clients/http.ts'
 
 type Types = {
   listThings: {input: {org: string}; answer: unknown; item: number; errors: string}
@@ -70,6 +70,6 @@ test('the time-out of a file ends when its headers arrive, and a server that sen
 })
 
 test('an ETag that a proxy made weak is sent as the version that it names', t => {
-  const sent = (etag?: string) => strongTag(new Headers(etag === undefined ? {} : {etag}))
+  const sent = (etag?: string) => strongETag(new Headers(etag === undefined ? {} : {etag}))
   t.deepEqual([sent('W/"7"'), sent('"7"'), sent()], ['"7"', '"7"', undefined])
 })

@@ -188,7 +188,7 @@ test.serial('a connection that discovery.json lacks fails only the cases of its 
   t.is(code, 2, out + err)
   t.deepEqual(
     JSON.parse(out).cases.flatMap(({differences}: any) => differences.map(({message}: any) => message)),
-    ['The configuration has no shared template Leads of the fair, or discovery.json lacks its connection'],
+    ['The configuration has no shared template Leads of the fair, or its connection is not in discovery.json. Add what is missing'],
   )
 })
 

@@ -121,7 +121,7 @@ const renew = (org: Org, holder: string, shares: (ShareRow & {inUse: number})[],
 
 test.serial('after the end of a run, one slot is reserved for a quarter of a second', async t => {
   const org = newOrg()
-  /** Reads the reservation as if a slot had been freed so many seconds ago. If no run has ended, there is nothing to move. */
+  /** Moves `freed_at` to `ago` seconds ago, unless it is null, and returns what is left of the reservation. */
   const reservedMs = (ago: number) =>
     here.db.transaction(async tx => {
       await tx.query(sql.type(z.object({}))`

@@ -28,7 +28,7 @@ export const describeContacts = ({url}: Pick<GenericSimulator, 'url'>, more: obj
   ...more,
 })
 
-/** Creates an org with a connection to the destination that the document describes, and a discovery. */
+/** Creates an org with the generic connection that `document` describes, and runs a discovery. */
 export const openContacts = async (world: TestDeployment, document: object): Promise<Org> => {
   const {org, token: session} = await world.makeOrg()
   const call = world.as(session)

@@ -2,7 +2,7 @@ import anyTest, {type ExecutionContext, type TestFn} from 'ava'
 import {noAnswer} from '../../shared/crm/error.ts'
 import {registry} from '../../shared/telemetry/metrics/registry.ts'
 import {startWorkers} from '../../workers/start.ts'
-import {nameField} from '../../workers/writes/duplicate-fields.ts'
+import {addDuplicateField} from '../../workers/writes/duplicate-fields.ts'
 import {ok} from '../support/importing.ts'
 import {readSamples, sumOf} from '../support/metrics.ts'
 import {openPostgresProxy} from '../support/postgres-proxy.ts'
@@ -83,7 +83,7 @@ test('a request that is admitted again leaves another request of its run in flig
   t.deepEqual([entries.length, seen.rowsWritten, here.held().length], [2, 2, 2])
 })
 
-test('a slow read of the records that refused creates name ends in time, and the refusals stay as they are', async t => {
+test('if reading the named duplicates is too slow, the read is aborted and the refusals do not change', async t => {
   const {house, org} = t.context
   const connection = await house.tools.crm.open(org.connector)
   house.crm.faults.add({match: {method: 'GET', path: '/crm/v8/Accounts'}, times: 1, action: 'hold'})
@@ -93,6 +93,6 @@ test('a slow read of the records that refused creates name ends in time, and the
   const refused = [{ok: false as const, sent: true as const, crm, duplicateOf: String(details.id)}]
   const read = {module: 'Accounts', field: 'Account_Number', records: [{Account_Number: 'A'}], seconds: 0.5}
   const since = performance.now()
-  t.deepEqual(await nameField(house.tools, connection, read, refused), refused)
+  t.deepEqual(await addDuplicateField(house.tools, connection, read, refused), refused)
   t.true(performance.now() - since < 15_000)
 })

@@ -11,11 +11,12 @@ const flow = {
   ],
 }
 
-test('rows to send again are sent at the row limit, although reading stopped and they fill no batch', async t => {
+test('rows that wait to be sent again are sent at the row limit, even in a part-filled batch', async t => {
   const here = await startTestDeployment(t, {workers: ['imports', 'discovery'], environment: {CRM_SLOTS: '1', CRM_TIMEOUT_SECONDS: '1'}})
   const org = await openOrg(here)
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1, action: 'dropBefore'})
-  // 263 rows may be sent: the lost batch, a whole batch and 63 rows of the next. The 37 rows that are left and the lost ones share two batches.
+  // The limit of 263 rows admits two full batches, of which one is lost, and 63 rows of a third. Its other 37 rows go back to the next batch. The lost
+  // rows fill that batch, and the last 37 of them are in a part-filled one.
   const {run, path} = await runImport(org, {csv: accountRows(1_000, 'Li-'), flow, start: {declaredRows: 263}})
   t.like(run.stop, {stopped: 'LIMIT_ROWS_PER_RUN', rowsWrittenTotal: 263})
   const {outcomes, finals} = await assertAccounted(here, {org, path, run, rows: 1_000})

@@ -49,22 +49,25 @@ test.serial('values of fields that the newest discovery lacks are written, and a
   t.like(recordOf(mixed), {Score: 5, Billing_City: null})
 })
 
-test.serial('an exhausted CRM quota that the read before an update finds gives 429, and a rate limit gives 503 with its wait', async t => {
-  const id = make('Q-1')
-  const {run} = await begin()
-  const update = () => engine.update(run, [{rowKey: 'q', recordId: id, payload: {Billing_City: 'Bern'}}])
-  const refuse = (fault: {retryAfter: number} | {credits: number}) =>
-    here.crm.faults.add({match: {method: 'GET', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'rateLimit', ...fault}})
-  refuse({retryAfter: 7})
-  const limited = await update()
-  t.like(limited, {status: 503, body: {code: 'UNAVAILABLE', written: false, crm: undefined}})
-  t.is(limited.headers.get('retry-after'), '7')
-  refuse({credits: 0})
-  const spent = await update()
-  t.like(spent, {status: 429, body: {code: 'DAILY_ALLOWANCE_SPENT', written: false, crm: undefined, results: [{rowKey: 'q', ok: false}]}})
-  t.is(spent.headers.get('retry-after'), null)
-  const hasLongLease = sql.unsafe`select lease_until > lading_now() + interval '23 hours' from run_heads join runs using (run_no) where id = ${run}`
-  t.true(await here.db.oneFirst(hasLongLease), 'the run waits for the quota')
-  await here.db.query(sql.unsafe`delete from crm_allowances`)
-  t.like(await ok(update(), 200), {results: [{outcome: 'updated'}]})
-})
+test.serial(
+  'a read before an update that meets an exhausted quota gives 429, and one that meets a rate limit gives 503 with `Retry-After`',
+  async t => {
+    const id = make('Q-1')
+    const {run} = await begin()
+    const update = () => engine.update(run, [{rowKey: 'q', recordId: id, payload: {Billing_City: 'Bern'}}])
+    const refuse = (fault: {retryAfter: number} | {credits: number}) =>
+      here.crm.faults.add({match: {method: 'GET', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'rateLimit', ...fault}})
+    refuse({retryAfter: 7})
+    const limited = await update()
+    t.like(limited, {status: 503, body: {code: 'UNAVAILABLE', written: false, crm: undefined}})
+    t.is(limited.headers.get('retry-after'), '7')
+    refuse({credits: 0})
+    const spent = await update()
+    t.like(spent, {status: 429, body: {code: 'DAILY_ALLOWANCE_SPENT', written: false, crm: undefined, results: [{rowKey: 'q', ok: false}]}})
+    t.is(spent.headers.get('retry-after'), null)
+    const hasLongLease = sql.unsafe`select lease_until > lading_now() + interval '23 hours' from run_heads join runs using (run_no) where id = ${run}`
+    t.true(await here.db.oneFirst(hasLongLease), 'the run waits for the quota')
+    await here.db.query(sql.unsafe`delete from crm_allowances`)
+    t.like(await ok(update(), 200), {results: [{outcome: 'updated'}]})
+  },
+)

@@ -76,7 +76,7 @@ const changedFields = (diffs: readonly DiscoveryDiff[]): ChangedFields => {
   return changed
 }
 
-/** The kinds of problems of a whole flow that a change in the CRM can cause. The file, its rows or an administrator cause the others. */
+/** Kinds of problems of a whole flow that a change in the CRM can cause. Other kinds come from the file, its rows or an administrator. */
 const FLOW_KINDS = new Set(['module_missing', 'read_only', 'required', 'option_missing', 'flow', 'parent_flow'])
 
 const brokenBy = ({severity, kind, flow, module, field, count, rows, fix}: CheckProblem, changed: ChangedFields): RecheckProblem[] => {

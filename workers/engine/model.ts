@@ -110,7 +110,7 @@ export type ImportRow = {
   /** Only in a patch: whether the run wrote the row before. */
   isSecondWrite?: boolean
   /** Only in a tag pass: later rows with the same record. They are not sent; the answer for this row settles them. */
-  alike?: ImportRow[]
+  sameRecordRows?: ImportRow[]
   /** The subform rows to send in this row's create, as read from the file. */
   nestable?: NestableRows
   /** The subform rows to send in this row's create, as composed. */

@@ -49,8 +49,8 @@ export const waitInPipeline = (pipeline: RowPipeline, ms: number) =>
   waitInPass(ms, {signal: pipeline.ctx.signal, over: pipeline.closing.signal, assertGoing: () => assertRunning(pipeline)})
 
 export const batchHooks = (pipeline: RowPipeline) => ({
-  leave: ({number, alike = []}: ImportRow) => {
-    for (const no of [number, ...alike.map(row => row.number)]) pipeline.window.leave(no)
+  leave: ({number, sameRecordRows = []}: ImportRow) => {
+    for (const no of [number, ...sameRecordRows.map(row => row.number)]) pipeline.window.leave(no)
   },
   over: pipeline.closing.signal,
   resending: () => pipeline.resending.size > 0 || pipeline.unanswered.count() > 0,

@@ -10,7 +10,7 @@ import {keepEdits} from './edits/keep-edits.ts'
 import {keepImages} from './images/before-images.ts'
 import {findRowDecisions} from './match/match-decisions.ts'
 import {findChainMatches, matchRows} from './match/match-rows.ts'
-import {lateMsOf, updateUnlessFilled, updateUnlessUnchanged} from './match/needed-updates.ts'
+import {planUnfilled, unansweredUpdateMs, updateUnlessUnchanged} from './match/needed-updates.ts'
 import {planStep} from './match/plan-rows.ts'
 import {dropChanged} from './match/unchanged-records.ts'
 import type {CompiledFlow, ImportRow, StepKind} from './model.ts'
@@ -75,7 +75,7 @@ export const waitForRoom = async (pipeline: RowPipeline) => {
   flushPartFilled(pipeline, listLateKinds(pipeline))
   const late = pipeline.window.isStretched() && pipeline.bulk?.takeLate(pipeline.window.lowWater() + 1)
   if (late) trackWork(pipeline, sendPipelineBulk(pipeline, late))
-  // At the row limit, open batches wait for rows that are sent again. Such rows must not wait for further rows.
+  // At the row limit, open batches wait until resent rows are settled. So resent rows must not wait for rows that fill their batch.
   const areSlotsFree = () =>
     pipeline.underWay.size - pipeline.unanswered.steps() - countBehindCanary(pipeline) < pipeline.ctx.config.CRM_SLOTS
   while (isFull(pipeline)) await waitForChange(pipeline, pipeline.resending.size > 0 || areSlotsFree())
@@ -142,8 +142,8 @@ const planRows = async (pipeline: RowPipeline, held: ImportRow[]) => {
     }
   }
   if (creates.length) await addCreates(pipeline, creates)
-  const on = readHooks(pipeline)
-  if (unread.length) await updateUnlessFilled(pipeline, unread, on)
+  const on = updateHooksOf(pipeline)
+  if (unread.length) await planUnfilled(pipeline, unread, on)
   if (uncompared.length) trackWork(pipeline, updateUnlessUnchanged(pipeline, uncompared, on))
   // The records of bulk updates are read when their file is prepared.
   const forBulk = new Set(flow.edits ? updates.filter(op => bulkFor(pipeline, 'update')?.holds('update', op)) : [])
@@ -162,7 +162,7 @@ const addUpdates = async (pipeline: RowPipeline, ops: Op[]) => {
   for (const op of ops) addUpdate(pipeline, op)
 }
 
-const readHooks = (pipeline: RowPipeline) => ({
+const updateHooksOf = (pipeline: RowPipeline) => ({
   update: (ops: Op[]) => addUpdates(pipeline, ops),
   plan: (rows: ImportRow[]) => planRows(pipeline, rows),
   end: (rows: ImportRow[]) => releaseRows(pipeline, rows),
@@ -190,7 +190,7 @@ const replanRows = async (pipeline: RowPipeline, rows: ImportRow[]) => {
 
 /** Adds an update once the CRM can no longer execute an unanswered update of the same record by another row. */
 const addUpdate = (pipeline: RowPipeline, op: Op): void => {
-  const waitMs = lateMsOf(pipeline, op)
+  const waitMs = unansweredUpdateMs(pipeline, op)
   const addLater = () => waitInPipeline(pipeline, waitMs).then(() => addUpdate(pipeline, op))
   if (waitMs === 0) addToBatch(pipeline, 'update', op)
   else trackWork(pipeline, addLater())

@@ -7,10 +7,10 @@ import type {Work} from '../worker.ts'
 type SentCreates = {module: string; field: string; records: Record<string, unknown>[]; seconds: number}
 
 /**
- * Adds the idempotency field to each refused duplicate whose record has the value that was sent. A generic destination may name the record and not
- * the field. If the records cannot be read in time, the refusals stay as they are.
+ * Adds the idempotency field to a refusal as a duplicate if the named record has the value that was sent. A generic destination may name the record but
+ * not the field. If the records cannot be read in time, the refusals do not change.
  */
-export const nameField = async (
+export const addDuplicateField = async (
   {log}: Pick<Work, 'log'>,
   connection: Pick<Connection, 'isRecordId' | 'readRecords'>,
   {module, field, records, seconds}: SentCreates,

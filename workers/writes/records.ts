@@ -15,7 +15,7 @@ import {isOpenOrg} from '../../sql/orgs.ts'
 import {findWrite, type ItemResult, keepUnsent, type Write} from '../../sql/writes.ts'
 import {sayRefusal} from '../engine/settle/refusal-words.ts'
 import {type Work, worker} from '../worker.ts'
-import {nameField} from './duplicate-fields.ts'
+import {addDuplicateField} from './duplicate-fields.ts'
 import {finishWrite} from './finish.ts'
 import type {KeptImages} from './kept-images.ts'
 import {notAsked, notNow, refusedUnsent, type SendInput, type SentUnits, sendUnits} from './send.ts'
@@ -26,7 +26,7 @@ import {openUndoValues} from './undo-values.ts'
 /** The number of writes that a process executes concurrently. Each makes one call at a time, which may hang until its timeout. */
 const atOnce = 8
 
-/** Writes the records of one request. The results are stored under the write's id. The job's answer only says that the write was tried. */
+/** Writes the records of one request. The results are stored under the write's id. The job's answer only quotaMessage that the write was tried. */
 export default worker(writeRecords, {concurrency: atOnce}, async ({org, write: id}, work) => {
   const write = await findWrite(work.db, {org, id})
   // The write was tried before, was given up, or ended with its org.
@@ -144,7 +144,12 @@ const callOf = (
     if (!idempotency) return answer
     return {
       ...answer,
-      results: await nameField(work, connection, {module, field: idempotency.field, records, seconds: secondsLeft()}, answer.results),
+      results: await addDuplicateField(
+        work,
+        connection,
+        {module, field: idempotency.field, records, seconds: secondsLeft()},
+        answer.results,
+      ),
     }
   }
 }
@@ -160,17 +165,17 @@ const transmit = async (
 ): Promise<SentUnits> => {
   const {results: answers, whole = null} = await call().catch(error => notAsked(units, error))
   if (whole && isCrowded(whole.crm)) await slots.cut()
-  const says = whole?.renews ? whole.message : null
-  const judged = units.map(({at}, n) => judge({...shape, says}, at, answers[n]!))
+  const quotaMessage = whole?.renews ? whole.message : null
+  const judged = units.map(({at}, n) => judge({...shape, quotaMessage}, at, answers[n]!))
   return {ends: judged.map(({end}) => end), results: judged.map(({result}) => result), problem: whole}
 }
 
 /**
  * Turns the CRM's answer for one row into the row's outcome and the caller's result. A duplicate of the row's idempotency value is the record
- * that an earlier request for the row created. `says`: the message about an exhausted quota that renews at a known time.
+ * that an earlier request for the row created. `quotaMessage`: the message if the quota is exhausted and renews at a known time; else null.
  */
 const judge = (
-  {kind, field, says}: WriteShape & {says: string | null},
+  {kind, field, quotaMessage}: WriteShape & {quotaMessage: string | null},
   at: number,
   answer: RecordAnswer,
 ): {end: WriteEnd; result: ItemResult} => {
@@ -187,14 +192,14 @@ const judge = (
       end: {outcome: 'created', recordId: own, ...madeEarlier},
       result: {at, result: {ok: true, recordId: own, outcome: 'created'}, again: false},
     }
-  const result = {ok: false, error: says ?? describeProblem(crm), crm, ...(duplicateOf !== null && {duplicateOf})}
+  const result = {ok: false, error: quotaMessage ?? describeProblem(crm), crm, ...(duplicateOf !== null && {duplicateOf})}
   if (crm.unanswered)
     return {
       end: {outcome: 'unanswered', message: describeProblem(crm), ...(crm.code && {code: crm.code})},
       result: {at, result, again: false},
     }
   const code = crm.code ?? `HTTP_${crm.status}`
-  return {end: {outcome: 'refused', code, message: says ?? sayRefusal(crm)}, result: {at, result, again: crm.rateLimited === true}}
+  return {end: {outcome: 'refused', code, message: quotaMessage ?? sayRefusal(crm)}, result: {at, result, again: crm.rateLimited === true}}
 }
 
 /** Stores the error as the result of unsent items, which the client may send again immediately. The sweep settles the items in flight later. */

@@ -43,8 +43,8 @@ export type SendInput = {
   /** Whether the call has more than ten records. Such a call takes a large slot of the CRM. */
   isLarge: boolean
   /**
-   * Sends the request once. `mayLeave` must be true at the moment of the send, because the intent may be too old by then. `secondsLeft`: how long
-   * further reads may take, so that the settlement begins before the deadline of the batch.
+   * Sends the request once. Check `mayLeave` just before sending, because the intent may be too old by then. `secondsLeft`: the time for further reads.
+   * The rest until the batch's deadline is for the settlement.
    */
   transmit(units: AdmittedUnit[], options: {signal: AbortSignal; mayLeave(): boolean; secondsLeft(): number}): Promise<SentUnits>
   /** Called with each answer before the settlement, while no slot is held. */
@@ -52,8 +52,8 @@ export type SendInput = {
 }
 
 const sendWithinMs = 5_000
-/** The part of the time until a batch's deadline that is kept for the settlement. */
-const settleMs = 3_000
+/** The time reserved for the settlement before a batch's deadline. */
+const settlementMs = 3_000
 
 /**
  * Executes one request of an external engine: takes a slot, stores the intent, sends the request, gives the slot back, and settles. Items
@@ -74,7 +74,7 @@ export const sendUnits = async (work: Work, sending: SendInput): Promise<void> =
       if (admission.batch !== null) {
         atPoint('after_intent')
         const mayLeave = () => performance.now() - since < sendWithinMs
-        const secondsLeft = () => Math.max(0, since + answerMs - settleMs - performance.now()) / 1000
+        const secondsLeft = () => Math.max(0, since + answerMs - settlementMs - performance.now()) / 1000
         const answered = await transmit(admission.admitted, {signal: work.signal, mayLeave, secondsLeft})
         slot.give()
         atPoint('after_send')
@@ -194,12 +194,12 @@ const notReached = ({at}: AdmissionUnit): ItemResult =>
 /** Returns a refusal of the whole request as the result of one of its items. */
 export const refusedUnsent = (at: number, {code, message, extra}: Refusal): ItemResult => notSent(at, {...extra, code, error: message})
 
-/** Codes whose reference tells clients to wait for `Retry-After`. A refusal with one of them gets `soonMs` unless it names another wait. */
-const passingCodes = ['BUSY', 'UNAVAILABLE']
+/** Codes for which the API reference asks clients to obey `Retry-After`. If such a refusal names no wait, its wait is `soonMs`. */
+const temporaryCodes = ['BUSY', 'UNAVAILABLE']
 
 export const notSent = (at: number, refusal: {code: string; error: string} & Record<string, unknown>): ItemResult => ({
   at,
-  result: {ok: false, ...(passingCodes.includes(refusal.code) && {retryAfterMs: soonMs}), ...refusal, written: false},
+  result: {ok: false, ...(temporaryCodes.includes(refusal.code) && {retryAfterMs: soonMs}), ...refusal, written: false},
   again: true,
 })
 

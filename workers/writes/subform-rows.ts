@@ -40,7 +40,7 @@ export default worker(replaceRows, {concurrency: atOnce}, async ({org, write: id
   return {write: id}
 })
 
-/** One write in progress. `own`: the connection for writes, each of which takes a slot of the share. */
+/** One write in progress. `own`: the connection for its writes. Each write takes one of `slots`. */
 type Task = PackContext & {work: Work; slots: SlotShare; own: Connection}
 
 /**

@@ -81,7 +81,7 @@ const keepImages = async (work: Work, input: KeepInput, items: RecordItem[]): Pr
   const attempts = await findNextAttempts(work.db, {run: input.run, module: request.moduleNo, keys: items.map(({rowKey}) => rowKey)})
   const written = await marks?.list(ids)
   const list = items.flatMap(({at, rowKey: key, rowNumber: row = 0, recordId, payload}): [number, BeforeImage][] => {
-    // If the newest discovery has none of the fields, no record was read. The undo then reports the fields of this image as kept.
+    // If the newest discovery knows none of the sent fields, the records are not read. The undo then reports these fields as kept.
     const record: CrmRecord | undefined = shaped.length === 0 ? {id: recordId!} : records?.get(recordId!)
     const place = {
       row,

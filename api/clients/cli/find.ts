@@ -1,4 +1,4 @@
-import {ApiError, type Json, readPages, strongTag} from '../http.ts'
+import {ApiError, type Json, readPages, strongETag} from '../http.ts'
 import {notThere, usage} from './failure.ts'
 import {moment} from './phrases.ts'
 import type {Session} from './session.ts'
@@ -31,7 +31,7 @@ export const findTemplate = async (session: Session, given: string): Promise<{te
     if (!(error instanceof ApiError) || error.status !== 404) throw error
     throw notThere(`Template not found: ${given}`, 'List templates with: lading templates')
   })
-  return {template: body.template, etag: strongTag(headers) ?? '*'}
+  return {template: body.template, etag: strongETag(headers) ?? '*'}
 }
 
 /** Returns an import id unchanged. For a name, returns the id of the import, and throws if none or several have the name. */

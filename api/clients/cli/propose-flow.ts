@@ -30,7 +30,10 @@ export const proposeFlow = async (cli: Cli, session: Session, input: ProposeFlow
   return {flow: {id: id.slice(0, 64), module: module.apiName, ...(match !== undefined && {match}), fields: mapped}, fields}
 }
 
-/** Returns the org's default mappings, some of which skip a field, and a mapping for each proposal of at least `leastConfidence` whose column and field are still free. */
+/**
+ * Returns the org's default mappings, which may skip fields. Adds each proposal of at least `leastConfidence` whose column and field are
+ * still unmapped.
+ */
 const mapFields = (fields: readonly Json[], columns: readonly string[], proposals: readonly Json[]): Json[] => {
   const mapped: Json[] = usualMappings(fields as Parameters<typeof usualMappings>[0], columns)
   for (const {column, field: name, confidence} of proposals) {

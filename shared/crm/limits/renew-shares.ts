@@ -22,8 +22,8 @@ export type RenewalResult = {allotted: SlotAllocation[]; budget: SlotBudget; isC
 
 /**
  * Renews the shares of this process in one short transaction under the budget's row lock. A process that opens a share for a run has taken over
- * the run, so the earlier process loses its share of that run. Notifies each other process whose allocation changes, or would change without a
- * reserved slot.
+ * the run, so the earlier process loses its share of that run. Notifies each other process whose allocation changes, or will change when the
+ * reservation ends.
  */
 export const renewShares = (db: Pool, {org, holder, cap, reports}: RenewInput): Promise<RenewalResult> =>
   db.transaction(async tx => {

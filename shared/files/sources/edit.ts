@@ -11,8 +11,11 @@ import {assertOpen, findImportSource, lockOpenImport, type OfSource} from './fin
 /** The maximum number of attempts of a change, which is applied again if another request changed the source meanwhile. */
 const mostReadings = 3
 
-/** What changes were made from. `version`: of the source. `assertCurrent`: called with the import locked; throws if the changes are outdated. */
-type ChangesBase = {version: number; assertCurrent(tx: Tx): Promise<void>}
+/**
+ * The state on which changes are based. `version`: the version of the source. `assertCurrent`: throws if the changes are outdated; called with the
+ * import locked.
+ */
+type EditBase = {version: number; assertCurrent(tx: Tx): Promise<void>}
 
 /**
  * If the reader, the cleaning or the reading of numbers changes, the file is read again and the evidence is replaced. If this read fails, the source
@@ -22,7 +25,7 @@ export const editSource = async (
   {db, parsing}: SourceDeps,
   place: OfSource,
   changes: SourceChanges,
-  base: ChangesBase | null = null,
+  base: EditBase | null = null,
 ): Promise<ReadSource> => {
   for (let reading = 0; reading < mostReadings; reading++) {
     const {source} = await findImportSource(db, place)

@@ -38,7 +38,7 @@ const bodyOf = <I extends typeof Item | typeof Target>(item: I) =>
 export const CreateBody = bodyOf(Item)
 export const UpdateBody = bodyOf(Target).extend({
   unchanged: Unchanged.describe(
-    'If the record already holds every value: skip the row with the code `UNCHANGED`, unmetered, or update it all the same. A row whose last outcome in the run is `refused` is updated in any case',
+    'If the record already holds every value: skip the row with the code `UNCHANGED`, unmetered, or update it all the same. A row that the run last refused is always updated',
   ),
 })
 type Body = z.output<typeof CreateBody> | z.output<typeof UpdateBody>

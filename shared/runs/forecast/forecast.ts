@@ -38,7 +38,7 @@ export const Forecast = z.strictObject({
     .positive()
     .nullable()
     .describe(
-      'The row at which the run may pause because the quota of the day is exhausted. Null: the known quota suffices, or no row is written',
+      'The row at which the run may pause because the quota of the day is exhausted. Null: the known quota is enough, or there are no rows to write',
     ),
   quota: z
     .strictObject({

@@ -47,8 +47,8 @@ test('the notice of an undo counts restored, deleted and kept rows once, and its
 
 test('the notice of a run that was deleted since says so, and not that nothing was written', t => {
   const about = {org: 'org_1', run: 'run_1', dryRun: false}
-  t.is(sentence('run.ended', about), 'An import has ended and was deleted since')
-  t.is(sentence('run.ended', {...about, dryRun: true}), 'A dry run has ended and was deleted since')
-  t.is(sentence('run.undone', about), 'The undo of a run has ended and was deleted since')
+  t.is(sentence('run.ended', about), 'An import has ended and was later deleted')
+  t.is(sentence('run.ended', {...about, dryRun: true}), 'A dry run has ended and was later deleted')
+  t.is(sentence('run.undone', about), 'The undo of a run has ended and was later deleted')
   t.is(sentence('run.ended', {...about, counts: {}}), 'An import has ended and wrote nothing: no rows')
 })

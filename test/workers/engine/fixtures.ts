@@ -33,7 +33,7 @@ export const row = (number: number, more: Partial<ImportRow> = {}): ImportRow =>
   ...more,
 })
 
-/** A patch plan without rules, for a flow that only needs to have one. */
+/** A patch plan without rules, for tests that need a patch flow. */
 export const patchPlan: PatchPlan = {rules: new Map(), parent: null, repair: null, planned: new Set(), compileFor: () => compiledFlow([])}
 
 /** Returns a compiled flow whose file has one column per field, in order. */

@@ -34,8 +34,8 @@ export const writesOf = ({min, max}: CountSpan, partBatches = 0): CallSpan => ({
 })
 
 /**
- * Returns the calls and credits that tag the records of rows. `repeated`: rows whose record an earlier row may have. Such a row is tagged with the
- * earlier row, or by a part-filled batch if it comes much later in the file.
+ * Returns the calls and credits of tagging records. `repeated`: rows that may share a record with an earlier row. Such a row shares the earlier row's
+ * call, or takes a part-filled batch if it comes much later in the file.
  */
 export const tagsOf = ({min, max}: CountSpan, repeated: number): CallSpan => {
   const least = Math.max(min && 1, min - repeated)

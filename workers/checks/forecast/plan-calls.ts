@@ -59,7 +59,7 @@ export const planCalls = (flows: PlannedFlow[], facts: RunFacts): CallPlan => {
       if (flow.deletes) planDeletes(plan, planned, facts)
       else planWrites(plan, planned, facts)
     }
-    if (planned.tags) addCalls(plan, 'tag', tagsOf(planned.written, countShared(planned)))
+    if (planned.tags) addCalls(plan, 'tag', tagsOf(planned.written, countRepeated(planned)))
     if (planned.patch) planPatches(plan, planned, planned.patch, facts)
   }
   return plan
@@ -167,8 +167,8 @@ const planWrites = (plan: CallPlan, planned: PlannedFlow, facts: RunFacts) => {
   planUpdateReads(plan, {flow, tally, updates: planned.steps ? updates : spanOf(0, updates.max)}, facts)
 }
 
-/** Counts the rows whose record an earlier row may have. */
-const countShared = ({flow, tally}: PlannedFlow): number => (flow.onOne === 'create' ? 0 : tally.repeated)
+/** Counts the rows that may share a record with an earlier row. */
+const countRepeated = ({flow, tally}: PlannedFlow): number => (flow.onOne === 'create' ? 0 : tally.repeated)
 
 /** Divides the written rows into creates and updates. Only the CRM or a dry run knows which are which. */
 const divideWritten = ({tally, written, steps}: PlannedFlow): {creates: CountSpan; updates: CountSpan} => {
@@ -228,8 +228,8 @@ const planPatches = (plan: CallPlan, planned: PlannedFlow, {flow, tally}: {flow:
     !flow.edits &&
     !flow.patchPlan!.parent
   const updates = spanOf(isCertain ? Math.max(0, rows - (planned.tally.rows - planned.written.min)) : 0, rows)
-  // A row whose record an earlier row patches waits for that row, so its calls may be part-filled.
-  const parts = countShared(planned)
+  // If an earlier row patches the same record, the later row waits for it, so its calls may be part-filled.
+  const parts = countRepeated(planned)
   const chunks = Math.ceil(rows / rowsPerChunk) + parts
   if (rules.some(({onlyAbsent}) => onlyAbsent)) planReads(plan, most, fields, facts, chunks)
   if (flow.comparedFields) planReads(plan, most, flow.comparedFields.length, facts, chunks)

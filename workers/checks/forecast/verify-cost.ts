@@ -10,8 +10,8 @@ const stamps = 2
 const rowsPerGroup = 1_000
 
 /**
- * Returns the credits of reading back every written row. Subform rows and deletes are not read back. A record with a long text may be read once more,
- * alone.
+ * Returns the credits of reading back every written row. Subform rows and deletes are not read back. A record with a long text may need one more
+ * read.
  */
 export const priceVerification = (flows: readonly PlannedFlow[], {fieldsPerRead}: Pick<RunFacts, 'fieldsPerRead'>): CountSpan =>
   flows.map(planned => priceFlow(planned, fieldsPerRead)).reduce(addSpans, spanOf(0))

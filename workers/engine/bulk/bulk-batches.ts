@@ -30,7 +30,7 @@ export type BulkBatches = {
    * smaller file of creates and the first of updates. Never true after `switchOff`.
    */
   isWorthIt(rows: BulkRows): boolean
-  /** Makes record calls write every further row. `why`: why the CRM refuses the file, or that a job failed. */
+  /** From now on, record calls write all rows. `why`: the reason, such as a refused file or a failed job. */
   switchOff(why: string): Promise<void>
   isOff: boolean
 }

@@ -30,7 +30,7 @@ const noSlot: BatchSlot = {granted: async () => {}, give() {}, again: async () =
 type SendHooks = AdmissionHooks & Pick<BatchHooks, 'leave' | 'leaving'> & {over: AbortSignal}
 
 /**
- * The result of a bulk batch. `refused`: why the CRM refuses the file or the job, or that the job failed; null if neither is so. `hasWaited`:
+ * The result of a bulk batch. `refused`: the reason if the CRM refused the file or the job, or the job failed; else null. `hasWaited`:
  * whether the rows waited for a job, so that people may have edited their records meanwhile.
  */
 export type BulkResult = BatchResult & {refused: string | null; hasWaited: boolean}

@@ -24,20 +24,20 @@ export const composeRow = (
 ): ImportRow | RowFailure => {
   const {rowNumber, cells, ragged} = read
   const key = `${flow.id}.${rowNumber}`
-  const filling: Filling = {key, read, evaluated, payload: {}, failures: all ?? [], notes: null}
+  const draft: RowDraft = {key, read, evaluated, payload: {}, failures: all ?? [], notes: null}
   if (ragged)
     return failureOf(
-      filling,
+      draft,
       'ROW_RAGGED',
       `The row has ${cells.length} cells and the header ${flow.source.fileColumns ?? flow.source.columns.length}: the row was not written`,
     )
   const unread = flow.program?.columns.find(({at}) => faultAt(read, at))
-  if (unread) return failureOf(filling, 'INVALID_VALUE', `${unread.name}: ${faultAt(read, unread.at)}`)
-  const stopped = flow.program && checkFilterAndGuard(filling)
+  if (unread) return failureOf(draft, 'INVALID_VALUE', `${unread.name}: ${faultAt(read, unread.at)}`)
+  const stopped = flow.program && checkFilterAndGuard(draft)
   if (stopped) return stopped
-  if (!flow.patchPlan && isBlank(flow, cells)) return failureOf(filling, 'ROW_EMPTY', 'Every mapped cell of the row is empty')
-  for (const filler of flow.mappings) fillField(filling, filler)
-  const {payload, failures, notes} = filling
+  if (!flow.patchPlan && isBlank(flow, cells)) return failureOf(draft, 'ROW_EMPTY', 'Every mapped cell of the row is empty')
+  for (const filler of flow.mappings) fillField(draft, filler)
+  const {payload, failures, notes} = draft
   if (!all && failures.length > 0) {
     const {unmapped, emptied} = notes ?? {}
     return {...joinFailures(failures), ...(unmapped && {unmapped}), ...(emptied && {emptied})}
@@ -50,14 +50,14 @@ const none: EvaluatedExpressions = {}
 
 type RowNotes = Pick<ImportRow, 'pendingLinks' | 'rounded' | 'unmapped' | 'emptied'>
 /** A row while its fields are filled. `notes`: what else is known of the row; null if nothing. */
-type Filling = Pick<ImportRow, 'key' | 'payload'> & {
+type RowDraft = Pick<ImportRow, 'key' | 'payload'> & {
   read: FileRow
   evaluated: EvaluatedExpressions
   failures: RowFailure[]
   notes: RowNotes | null
 }
 
-const failureOf = ({key, read}: Filling, code: string, message: string, target: string | null = null): RowFailure => ({
+const failureOf = ({key, read}: RowDraft, code: string, message: string, target: string | null = null): RowFailure => ({
   number: read.rowNumber,
   key,
   code,
@@ -69,21 +69,20 @@ const failureOf = ({key, read}: Filling, code: string, message: string, target: 
  * Fills one field of the row: takes the value, applies the value map, and converts the result. If the value must be searched for, adds it
  * to `pendingLinks` instead.
  */
-const fillField = (filling: Filling, filler: FieldMapping): void => {
+const fillField = (draft: RowDraft, filler: FieldMapping): void => {
   const {field, clears, values} = filler
-  const {read, evaluated, payload, failures} = filling
+  const {read, evaluated, payload, failures} = draft
   const made = filler.expression === undefined ? null : madeFor(filler, read.cells, evaluated)
   if (made && 'error' in made)
-    return void failures.push(failureOf(filling, made.error.code, describeEvaluationError(made.error), field.apiName))
+    return void failures.push(failureOf(draft, made.error.code, describeEvaluationError(made.error), field.apiName))
   const given = made ? made.value : cellOf(filler, read.cells)
   const {value, isMapped = false, isUnmapped = false}: MappedValue = values ? mapValue(given, field, values) : {value: given}
   const fault = isMapped || (isUnmapped && values!.otherwise === 'empty') ? undefined : faultAt(read, filler.column)
-  if (fault) return void failures.push(failureOf(filling, 'INVALID_VALUE', `${field.apiName}: ${fault}`, field.apiName))
+  if (fault) return void failures.push(failureOf(draft, 'INVALID_VALUE', `${field.apiName}: ${fault}`, field.apiName))
   if (isUnmapped) {
-    ;(notesOf(filling).unmapped ??= []).push(field.apiName)
-    if (values!.otherwise === 'fail')
-      return void failures.push(failureOf(filling, 'VALUE_UNMAPPED', describeUnmapped(field), field.apiName))
-    if (values!.otherwise === 'empty') (notesOf(filling).emptied ??= []).push(field.apiName)
+    ;(notesOf(draft).unmapped ??= []).push(field.apiName)
+    if (values!.otherwise === 'fail') return void failures.push(failureOf(draft, 'VALUE_UNMAPPED', describeUnmapped(field), field.apiName))
+    if (values!.otherwise === 'empty') (notesOf(draft).emptied ??= []).push(field.apiName)
   }
   if (value === CLEAR) payload[field.apiName] = null
   else if (value === null || (typeof value === 'string' && value.trim() === '')) {
@@ -93,21 +92,21 @@ const fillField = (filling: Filling, filler: FieldMapping): void => {
     const isLink = isWanted(filler, value)
     const toField = made && !isMapped ? convertValue : convert
     const converted = isLink ? readSearchText(String(value), filler.link!.lookup, rules) : toField(value as string, field, rules)
-    if (!converted.ok) return void failures.push(failureOf(filling, converted.code, converted.message, field.apiName))
-    if (isLink) return void (notesOf(filling).pendingLinks ??= []).push(addPendingLink(filler, String(converted.value)))
+    if (!converted.ok) return void failures.push(failureOf(draft, converted.code, converted.message, field.apiName))
+    if (isLink) return void (notesOf(draft).pendingLinks ??= []).push(addPendingLink(filler, String(converted.value)))
     // A list without values is blank: only `\N` and the mapping's `empty` clear a field.
     const isBlankList = Array.isArray(converted.value) && converted.value.length === 0
     if (!isBlankList) payload[field.apiName] = converted.value
     else if (clears) payload[field.apiName] = null
-    if (converted.rounded) (notesOf(filling).rounded ??= []).push(field.apiName)
+    if (converted.rounded) (notesOf(draft).rounded ??= []).push(field.apiName)
   }
 }
 
-const notesOf = (filling: Filling): RowNotes => (filling.notes ??= {})
+const notesOf = (draft: RowDraft): RowNotes => (draft.notes ??= {})
 
 const describeUnmapped = ({apiName}: FieldMapping['field']) => `The value map of ${apiName} has no entry for this value`
 
-const conditions = [
+const rowConditions = [
   {name: FILTER, end: 'held'},
   {name: GUARD, end: 'skipped'},
 ] as const
@@ -116,11 +115,11 @@ const conditions = [
  * Returns how the row ends if the filter or the guard is false or fails; null if the row continues. A false filter holds the row back, a false guard
  * skips it, and an error fails it.
  */
-const checkFilterAndGuard = (filling: Filling): RowFailure | null => {
-  for (const {name, end} of conditions) {
-    const outcome = filling.evaluated[name]
-    if (outcome && 'error' in outcome) return failureOf(filling, outcome.error.code, `${name}: ${describeEvaluationError(outcome.error)}`)
-    if (outcome && !outcome.value) return {...failureOf(filling, 'GUARDED', "The flow's guard excludes this row"), end}
+const checkFilterAndGuard = (draft: RowDraft): RowFailure | null => {
+  for (const {name, end} of rowConditions) {
+    const outcome = draft.evaluated[name]
+    if (outcome && 'error' in outcome) return failureOf(draft, outcome.error.code, `${name}: ${describeEvaluationError(outcome.error)}`)
+    if (outcome && !outcome.value) return {...failureOf(draft, 'GUARDED', "The flow's guard excludes this row"), end}
   }
   return null
 }
@@ -171,7 +170,7 @@ export const withRowKeys = (flow: CompiledFlow, key: string, number: number, pay
     const value = normalise(payload[field.apiName], field)
     if (value === null) continue
     hasUniqueKey = true
-    // A new array has no spare places, which would take more memory than the key.
+    // `push` would reserve spare places, which take more memory than the key.
     lockKeys = [...lockKeys, `${field.apiName}=${value}`]
   }
   return {

@@ -62,7 +62,10 @@ const run = async (sandbox: Sandbox, {columns, ...batch}: FlowProgram, rows: rea
   }
 }
 
-/** Copies of one object share its layout. Its entries are defined, so a column may be named `__proto__`. */
+/**
+ * Returns each row as an object by column name. Copies of one object share a V8 shape. `Object.fromEntries` defines each name, so a column may be named
+ * `__proto__`.
+ */
 const rowsOf = (columns: FlowProgram['columns'], rows: readonly FileRow[]): Record<string, string>[] => {
   const blank: Record<string, string> = Object.fromEntries(columns.map(({name}) => [name, '']))
   return rows.map(({cells}) => {

@@ -44,7 +44,7 @@ export const keepImages = async (ctx: Context, flow: CompiledFlow, ops: Op[]): P
     updates.flatMap((update): BeforeImage[] => {
       const {row, target} = update
       const record = records.get(target)
-      const sent = {...placeOf(flow, update), sent: row.payload}
+      const sent = {...imageKeyOf(flow, update), sent: row.payload}
       if (!record) {
         // If the CRM answered the read without this record, the record is gone. The CRM will refuse its update, so no image is needed.
         if (isRefused) row.remarks = [...new Set([...(row.remarks ?? []), notKept])]
@@ -56,7 +56,7 @@ export const keepImages = async (ctx: Context, flow: CompiledFlow, ops: Op[]): P
   )
 }
 
-const placeOf = (flow: CompiledFlow, {row, target}: Update) => ({
+const imageKeyOf = (flow: CompiledFlow, {row, target}: Update) => ({
   row: row.number,
   key: row.key,
   flow: flow.no,
@@ -66,13 +66,13 @@ const placeOf = (flow: CompiledFlow, {row, target}: Update) => ({
 })
 
 /**
- * Voids the images of patches that were refused at their first send, or not sent because the run stops. Call it when that is certain: a patch that is
- * sent again after a takeover stores no second image. An undo finds such images of other writes by the rows of the chain, which show no patches.
+ * Voids the images of patches that the CRM refused at the first send, or that the run did not send. Call it only if the patch is not sent again,
+ * because a second send stores no second image. Other refused writes need no void: the undo finds them by the rows of the chain, which record no patches.
  */
 export const voidPatchImages = async ({images, log}: Pick<Context, 'images' | 'log'>, flow: CompiledFlow, ops: Op[]): Promise<void> => {
   const patches = ops.filter((op): op is Update => op.target !== null && op.row.unansweredSends === 0)
   if (!images || !flow.patchPlan || patches.length === 0) return
-  const voids = patches.map((op): BeforeImage => ({...placeOf(flow, op), before: {}, sent: {}, isVoid: true}))
+  const voids = patches.map((op): BeforeImage => ({...imageKeyOf(flow, op), before: {}, sent: {}, isVoid: true}))
   await images.keep(voids).catch((err: unknown) => log.warn({err}, 'could not void the before images of refused or unsent patches'))
 }
 

@@ -13,10 +13,10 @@ import {readById} from './read-by-id.ts'
 import {findUnchangedOps} from './unchanged-records.ts'
 
 /** `update`: sends updates. `plan`: plans rows again. `end`: releases the locks of rows that ended. */
-type Hooks = {update(ops: Op[]): Promise<void>; plan(rows: ImportRow[]): Promise<void>; end(rows: ImportRow[]): void}
+type UpdateHooks = {update(ops: Op[]): Promise<void>; plan(rows: ImportRow[]): Promise<void>; end(rows: ImportRow[]): void}
 
 /** Reads the records of updates by id. Skips updates whose record already has every value, and sends the others. */
-export const updateUnlessUnchanged = async (pipeline: RowPipeline, ops: Op[], on: Hooks) => {
+export const updateUnlessUnchanged = async (pipeline: RowPipeline, ops: Op[], on: UpdateHooks) => {
   const {ctx, flow} = pipeline
   const unchanged = await findUnchangedOps(ctx, flow, ops)
   await on.update(ops.filter(op => !unchanged.has(op)))
@@ -28,23 +28,24 @@ export const updateUnlessUnchanged = async (pipeline: RowPipeline, ops: Op[], on
   on.end(rows)
 }
 
-/** How long the CRM may still execute an unanswered update of the record by another row, in ms. */
-export const lateMsOf = ({ctx}: RowPipeline, {row, target}: Op): number => (ctx.run.dryRun ? 0 : ctx.lateUpdates.waitMs(target!, row.key))
+/** The time in which the CRM may still execute another row's unanswered update of this record, in ms. */
+export const unansweredUpdateMs = ({ctx}: RowPipeline, {row, target}: Op): number =>
+  ctx.run.dryRun ? 0 : ctx.lateUpdates.waitMs(target!, row.key)
 
 /**
- * Drops values of `onlyAbsent` fields that have a value in the CRM, and plans patches with other values again. Call it while the rows lock their
- * records, so that the read shows the patches of earlier rows. A row waits in the background for an unanswered patch of its record.
+ * Drops each value of an `onlyAbsent` field that is filled in the CRM, and plans the rows that have other values again. The rows must hold the locks of
+ * their records, so that the read shows earlier patches. If a patch of the record is unanswered, the row waits in the background.
  */
-export const updateUnlessFilled = async (pipeline: RowPipeline, ops: Op[], on: Hooks): Promise<void> => {
+export const planUnfilled = async (pipeline: RowPipeline, ops: Op[], on: UpdateHooks): Promise<void> => {
   const {ctx, flow} = pipeline
   const ready: Op[] = []
   for (const op of ops) {
-    const waitMs = lateMsOf(pipeline, op)
-    const fillLater = () => waitInPipeline(pipeline, waitMs).then(() => updateUnlessFilled(pipeline, [op], on))
+    const waitMs = unansweredUpdateMs(pipeline, op)
+    const fillLater = () => waitInPipeline(pipeline, waitMs).then(() => planUnfilled(pipeline, [op], on))
     if (waitMs === 0) ready.push(op)
     else trackWork(pipeline, fillLater())
   }
-  await leaveFilled(ctx, flow, ready)
+  await dropFilledValues(ctx, flow, ready)
   const rows = ready.map(({row}) => row)
   const [full, empty] = [rows.filter(hasFields), rows.filter(row => !hasFields(row))]
   await endEmptyPatches(pipeline, flow, empty)
@@ -52,10 +53,10 @@ export const updateUnlessFilled = async (pipeline: RowPipeline, ops: Op[], on: H
   if (full.length > 0) await on.plan(full)
 }
 
-/** The maximum number of planned values that a dry run remembers. It plans further values although an earlier row may plan the same field. */
+/** The maximum number of planned values that a dry run remembers. Beyond it, two rows of one record may both plan to fill a field. */
 const mostPlanned = 100_000
 
-const leaveFilled = async (ctx: Context, {module, patchPlan}: CompiledFlow, ops: Op[]) => {
+const dropFilledValues = async (ctx: Context, {module, patchPlan}: CompiledFlow, ops: Op[]) => {
   const {planned} = patchPlan!
   const fields = [...new Set(ops.flatMap(({row}) => row.onlyAbsent!))]
   // In a dry run, a record that does not exist yet has no values.

@@ -10,8 +10,8 @@ import type {CompiledFlow, CompileFlowInput} from '../model.ts'
 /**
  * What a patch pass writes to the records of a flow's rows, after all flows. `rules`: by field. `parent`: the late link to parents, or
  * null. `repair`: the flow that also fills links which an earlier run of the chain left empty. It is null if the run is no retry, if the
- * flow is a subform flow, or if it has no links. `compileFor`: returns the flow with the mappings of these fields only. `planned`: the fields with
- * `if-absent` that a dry run has planned to fill, by record and field.
+ * flow is a subform flow, or if it has no links. `compileFor`: returns the flow with the mappings of these fields only. `planned`: the
+ * `if-absent` fields that a dry run plans to fill, as "record field".
  */
 export type PatchPlan = {
   rules: Map<string, Rule>

@@ -9,7 +9,7 @@ import {patchPresent} from '../settle/skipped-rows.ts'
 export const hasFields = ({payload}: ImportRow) => Object.keys(payload).length > 0
 
 /** Whether a row with nothing to write still needs a log entry. */
-const isAnswered = ({notes, attempt, step}: ImportRow) => attempt > 0 || (notes?.length ?? 0) > 0 || Boolean(step)
+const needsLogEntry = ({notes, attempt, step}: ImportRow) => attempt > 0 || (notes?.length ?? 0) > 0 || Boolean(step)
 
 const noteOf = ({patchPlan}: CompiledFlow, {field, code, message}: LookupNote) => ({
   code: field === patchPlan?.parent?.field ? 'PARENT_FAILED' : `LOOKUP_${code}`,
@@ -18,12 +18,12 @@ const noteOf = ({patchPlan}: CompiledFlow, {field, code, message}: LookupNote) =
 })
 
 /**
- * Ends patches with nothing left to write. Logs each row that needs an entry under its last attempt, so that an unanswered patch is no longer counted
- * as unanswered. The other rows leave the window without a settlement.
+ * Ends patches with nothing left to write. A row that needs a log entry gets it under its last attempt. This entry replaces an unanswered outcome. The
+ * other rows leave the window without a settlement.
  */
 export const endEmptyPatches = async ({ctx, window}: Pick<RowPipeline, 'ctx' | 'window'>, flow: CompiledFlow, rows: ImportRow[]) => {
-  for (const row of rows) if (!isAnswered(row)) window.leave(row.number)
-  const answered = rows.filter(isAnswered)
+  for (const row of rows) if (!needsLogEntry(row)) window.leave(row.number)
+  const answered = rows.filter(needsLogEntry)
   if (answered.length === 0) return
   const settled = emptySettlement()
   for (const row of answered) {

@@ -81,7 +81,7 @@ const preparePatches = async (
   for (const row of rows) {
     const record = records.get(row.number)!
     findPatchTarget(flow, row, record, prior.get(row.number))
-    noteOnlyAbsent(flow, row, record)
+    setOnlyAbsent(flow, row, record)
   }
   for (const one of joined) counts.noteUnmapped(one)
   for (const row of rows) counts.noteLinks(row)
@@ -182,10 +182,10 @@ const findPatchTarget = (
 }
 
 /**
- * Notes the fields of the row that may be filled only while they are empty: fields with `if-absent`, and repaired links of records that the chain
- * created. A repaired link with a rule about edited values follows that rule instead.
+ * Sets `onlyAbsent`: the row's `if-absent` fields, and repaired links of records that the chain created. If a repaired link has a rule about edited
+ * values, that rule applies instead.
  */
-const noteOnlyAbsent = ({patchPlan, edits}: CompiledPatchFlow, row: ImportRow, {how, emptyLinks}: PatchableRow) => {
+const setOnlyAbsent = ({patchPlan, edits}: CompiledPatchFlow, row: ImportRow, {how, emptyLinks}: PatchableRow) => {
   const isRepaired = (field: string) => isMade(how) && emptyLinks.includes(field) && !edits?.choices.has(field)
   const fields = Object.keys(row.payload).filter(field => patchPlan.rules.get(field)?.onlyAbsent || isRepaired(field))
   if (fields.length > 0) row.onlyAbsent = fields

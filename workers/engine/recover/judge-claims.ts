@@ -15,8 +15,8 @@ export type ClaimCandidate = {row: ImportRow; recordId: string}
 const longestWaitSeconds = 3
 
 /**
- * What other runs may know about an answered batch before its rows are judged. `batches`: its batch numbers. `listMade`: lists the records that it
- * created.
+ * An answered batch as it is published to other runs before its claims are judged. `batches`: the batch numbers. `listMade`: lists the records that the
+ * batch created.
  */
 export type AnsweredBatch = {batches: number[]; listMade: () => Claim[]}
 

@@ -15,8 +15,9 @@ import {endByRefusal} from './request-refusal.ts'
 const isGeneric = ({connectorKind}: Run) => connectorKind === 'generic'
 
 /**
- * Returns the maximum wait in ms before a retry, and the maximum number of tries. Beyond them, the run pauses, and later finds the records of its
- * unwritten rows again. At a generic destination, this takes many calls, so pauses for a rate limit of a minute could repeat the same calls for ever.
+ * Returns the maximum wait in ms before a retry, and the maximum number of tries. Beyond these limits, the run pauses. A resumed run searches again for
+ * the records of its unwritten rows. At a generic destination this takes many calls, so the run waits up to a minute instead. Otherwise it could repeat
+ * the same calls forever.
  */
 export const retryLimitsOf = (run: Run, isRateLimited: boolean) =>
   isRateLimited && isGeneric(run) ? {longestWaitMs: 60_000, tries: 10} : {longestWaitMs: 10_000, tries: 6}
@@ -64,7 +65,7 @@ const waitOrGiveUp = async (ctx: Context, error: unknown, tried: number) => {
   const {longestWaitMs, tries} = retryLimitsOf(ctx.run, rateLimited === true)
   if (waitMs > longestWaitMs || tried >= tries)
     throw new RunPaused(rateLimited ? 'RATE_LIMITED' : 'CRM_UNAVAILABLE', error.message, Math.max(30, waitMs / 1000))
-  // A run that has stopped verifies its rows by such reads, so only a stop during the wait ends it.
+  // A stopped run still verifies its rows with such reads, so only a stop that arrives during the wait ends the wait.
   const wasStopped = ctx.lease.stopSeen() !== null
   await waitInPass(waitMs, {signal: ctx.signal, over: ctx.signal, assertGoing: () => wasStopped || assertWritable(ctx)})
 }

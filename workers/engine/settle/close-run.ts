@@ -35,7 +35,7 @@ export const closeRun = async (ctx: LedgerContext): Promise<void> => {
   await deleteExports(db, {run: run.no})
   // If the run ended before a bulk job, the job's stored rows remain. This call ends such jobs unless rows are still in flight.
   await endEmptyBulkJobs(db, {run: run.no, fence})
-  // A run that was stopped after a takeover began no pass, so the parents of earlier owners are not marked yet.
+  // A pass marks the parents whose subform rows an earlier owner was replacing. A run that is stopped after a takeover begins no pass.
   if (fence > 1) await loseEarlier(db, {run: run.no, fence, seconds: answerSecondsOf(ctx)})
   await releaseRun(db, run.no)
   while ((await deleteAnswers(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()

@@ -56,7 +56,7 @@ const prepareTags = async (
   for (const number of open) if (!records.has(number)) window.leave(number)
   const tagged = open.flatMap(number => (records.has(number) ? [rowOf(flow, number, records.get(number)!, prior.get(number))] : []))
   const byRecord = [...Map.groupBy(tagged, ({decided}) => decided!.target).values()]
-  const rows = byRecord.map(([first, ...alike]): ImportRow => ({...first!, alike}))
+  const rows = byRecord.map(([first, ...sameRecordRows]): ImportRow => ({...first!, sameRecordRows}))
   return {rows, failures: [], unmatched: [], inherited: []}
 }
 

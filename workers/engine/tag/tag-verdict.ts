@@ -17,7 +17,7 @@ export const judgeTag = (
   {row: sent, target: recordId}: Op,
   answer: Exclude<RecordAnswer, {sent: false}>,
 ): NextStep => {
-  const rows = [sent, ...(sent.alike ?? [])]
+  const rows = [sent, ...(sent.sameRecordRows ?? [])]
   for (const row of rows) row.attempt++
   if (answer.ok) {
     for (const row of rows) {

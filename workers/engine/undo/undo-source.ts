@@ -179,8 +179,8 @@ async function* tracesOf({db, storage}: Context, source: UndoSource): AsyncGener
 }
 
 /**
- * Returns the images of updates and of subform rows that the CRM refused, or that were not sent. The values of their records are not the run's. The
- * run itself voids the images of such patches.
+ * Returns the images of updates and subform rows that the CRM refused, or that were not sent. The run did not write their values, so the undo leaves
+ * them. It includes no images of refused patches, because the run voids them.
  */
 const findRefused = async (db: Context['db'], {chain, run}: UndoSource, images: BeforeImage[]): Promise<Set<unknown>> => {
   const updates = images.filter(({phase}) => phase === 'write')

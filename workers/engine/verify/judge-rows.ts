@@ -21,7 +21,7 @@ export type Findings = {fields: FieldCounts[]; rows: RowCounts; differences: Dif
 /** By flow, then by field name. */
 type CountsByFlow = Map<number, Map<string, FieldCounts>>
 /**
- * `read`: the differing values of each record, by module and id. Only records whose flows store marks, and that no other user changed last.
+ * `read`: the values that differ, by module and record id. It contains a record only if its flow stores marks and no other user changed it last.
  */
 type OpenFindings = Omit<Findings, 'fields' | 'marks'> & {counts: CountsByFlow; read: Map<string, ReadRecord>}
 type ReadRecord = {flow: CompiledFlow; recordId: string; values: Record<string, unknown>}

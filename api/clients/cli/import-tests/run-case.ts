@@ -28,7 +28,10 @@ const longestRunMs = 60_000
 export const runCase = (setting: CaseSetting, one: ImportCase): Promise<Difference[]> =>
   orDifferences(async () => {
     const template = setting.templates.get(one.template)
-    if (!template) return [differ(`The configuration has no shared template ${one.template}, or discovery.json lacks its connection`)]
+    if (!template)
+      return [
+        differ(`The configuration has no shared template ${one.template}, or its connection is not in discovery.json. Add what is missing`),
+      ]
     const crm = setting.crmOf(template.connectorId)
     const unwritten = await writeRecords(crm, one.crm)
     if (unwritten.length > 0) return unwritten

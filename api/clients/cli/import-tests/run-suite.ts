@@ -1,4 +1,4 @@
-import {type Json, readPages, strongTag} from '../../http.ts'
+import {type Json, readPages, strongETag} from '../../http.ts'
 import type {ImportCase} from './case.ts'
 import {type Difference, orDifferences} from './difference.ts'
 import {runCase} from './run-case.ts'
@@ -55,7 +55,7 @@ const push = async ({session: {client, path}, connections}: TestOrg, bundle: Jso
     }
   }
   const {headers} = await client.call('GET', path('config/registry'))
-  await client.call('POST', path('config/bundle'), {body, headers: {'if-match': strongTag(headers)!}})
+  await client.call('POST', path('config/bundle'), {body, headers: {'if-match': strongETag(headers)!}})
 }
 
 const settingOf = ({session, crm, connections}: TestOrg, suite: Suite, templates: Map<string, Json>) => ({

@@ -41,7 +41,7 @@ export type Run = {
   questionsAnswered?: number
   /** The run that retries this run. */
   retriedBy?: string | null
-  /** The undo of this run that is queued, is in progress or has ended after its start. The API then refuses a retry. */
+  /** The undo of this run that is queued, is in progress or has run. If it is set, the API refuses a retry. */
   begunUndo?: string | null
   /** Whether the plan of an ended dry run is out of date. */
   stale?: boolean | null

@@ -21,7 +21,7 @@ const planOf = (planned: object, tallied: object = {}) =>
   }) as unknown as PlannedFlow
 const credits = (plan: ReturnType<typeof planCalls>, kind: string) => plan.get(kind)!.credits
 
-test('reading rows back may take a call more for each record with a long text, also for a patched one', t => {
+test('reading rows back may take one more call for each record with a long text, patched records included', t => {
   const patch = {flow: patchFlow, tally: {...tally, longTexts: 30}}
   t.deepEqual(priceVerification([planOf({})], facts), {min: 10, max: 11})
   t.deepEqual(priceVerification([planOf({}, {longTexts: 400})], facts), {min: 10, max: 411})
@@ -33,14 +33,14 @@ test('reading rows back costs nothing for subform rows and deletes', t => {
     t.deepEqual(priceVerification([planOf({flow: {...flow, ...other}}, {parents: 500})], facts), {min: 0, max: 0})
 })
 
-test('a forecast of tags counts from one call for all rows of a record to one call each', t => {
+test('the forecast of tags ranges from one call for all rows of a record to one call for each row', t => {
   const tagged = (tallied: object, more: object = {}) => credits(planCalls([planOf({tags: true, ...more}, tallied)], facts), 'tag')
   t.deepEqual(tagged({}), {min: 20, max: 20})
   t.deepEqual(tagged({repeated: 999}), {min: 1, max: 20 + 999})
   t.deepEqual(tagged({repeated: 999}, {flow: {...flow, onOne: 'create'}}), {min: 20, max: 20}, 'each row has a record')
 })
 
-test('a forecast of patches counts a call more for each row whose record an earlier row patches', t => {
+test('the forecast of patches adds a call for each row that may share its record with an earlier row', t => {
   const patched = (repeated: number) => {
     const alone = planCalls([planOf({}, {repeated})], facts)
     const plan = planCalls([planOf({patch: {flow: patchFlow, tally}}, {repeated})], facts)
