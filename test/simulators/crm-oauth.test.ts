@@ -211,7 +211,7 @@ test('bulk writes need the scope CREATE, and bulk reads the scope READ', async t
     const call = callWith(crm.url, accessToken)
     const replies = [
       await call('GET', '/crm/bulk/v8/read/1'),
-      await call('POST', '/crm/bulk/v8/write', {}),
+      await call('POST', '/crm/bulk/v8/write', {}, {'content-type': 'application/json'}),
       await call('GET', '/crm/bulk/v8/write/1'),
     ]
     return replies.map(({body}) => body?.code === 'OAUTH_SCOPE_MISMATCH')
