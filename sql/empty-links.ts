@@ -3,9 +3,11 @@ export type EmptyLink = {flow: number; field: string}
 
 type LinkedRows = {kept: {flow?: number; emptyLinks?: string[] | undefined}[]; emptyLinks?: EmptyLink[] | undefined}
 
+const none: string[] = []
+
 export const countEmptyLinks = ({kept, emptyLinks = []}: LinkedRows): (EmptyLink & {rows: number})[] => {
-  const linked = kept.filter(({emptyLinks: fields}) => fields)
-  const links = [...emptyLinks, ...linked.flatMap(({flow, emptyLinks: fields = []}) => fields.map(field => ({flow: flow!, field})))]
+  const links = [...emptyLinks]
+  for (const {flow, emptyLinks: fields} of kept) for (const field of fields ?? none) links.push({flow: flow!, field})
   return [...Map.groupBy(links, ({flow, field}) => `${flow} ${field}`).values()].map(group => ({...group[0]!, rows: group.length}))
 }
 

@@ -1,7 +1,7 @@
 import anyTest, {type TestFn} from 'ava'
 import type {GenericSimulator} from '../simulators/generic.ts'
 import {column, contactsPath, describeContacts, match, openContacts, startContacts} from '../support/described.ts'
-import {type Org, ok, prepareImport, readLog, runImport, untilEnded, untilRun} from '../support/importing.ts'
+import {type Org, ok, prepareImport, readLog, runImport, undoRun, untilRun} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 type Here = {world: TestDeployment; there: GenericSimulator; org: Org}
@@ -90,13 +90,11 @@ test('an undo keeps created records of a destination that cannot delete, and say
   const {path, run} = await runImport(org, {csv: contacts(3, 'Ed'), flow})
   const before = there.records(contactsPath)
   for (const body of [{force: 'created', dryRun: true}, {force: 'created'}]) {
-    const begun = await ok(org.call('POST', `${path}/runs/${run.id}/undo`, body), 202)
-    const undone = await untilEnded(org.call, `${path}/runs/${begun.run.id}`)
+    const {run: undone, log} = await undoRun(org, {path, run}, body)
     t.like(undone, {stop: null, counts: {Contacts: {skipped: 3}}}, JSON.stringify(body))
-    const log = await readLog(org.call, `${path}/runs/${undone.id}`)
     t.deepEqual(
-      log.map(({code, message}) => `${code}: ${message}`),
-      Array(3).fill('UNDO_UNKNOWN: This destination cannot delete records, so the record was kept'),
+      log.map(({code}) => code),
+      Array(3).fill('UNDO_UNKNOWN'),
     )
   }
   t.deepEqual(there.records(contactsPath), before)

@@ -1,18 +1,16 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
-import {ok, openOrg, readLog, untilEnded} from '../support/importing.ts'
-import {callsOf, type ExternalEngine} from '../support/record-writes.ts'
-import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {ok, undoRun} from '../support/importing.ts'
+import {type ExternalEngine, openExternalEngine} from '../support/record-writes.ts'
+import type {TestDeployment} from '../support/test-deployment.ts'
 
 let here: TestDeployment
 let engine: ExternalEngine
 
 test.before(async t => {
-  here = await startTestDeployment(t, {
-    workers: ['discovery', 'imports', 'writes'],
-    environment: {CRM_TIMEOUT_SECONDS: '3', CRM_LAG_SECONDS: '1'},
-  })
-  engine = callsOf(here, await openOrg(here))
+  const environment = {CRM_TIMEOUT_SECONDS: '3', CRM_LAG_SECONDS: '1'}
+  engine = await openExternalEngine(t, {workers: ['discovery', 'imports', 'writes'], environment})
+  here = engine.house
 })
 
 const make = (number: string) =>
@@ -30,10 +28,8 @@ test.serial('values of fields that the newest discovery lacks are written, and a
   await ok(engine.update(run, [{rowKey: 'alone', recordId: alone, payload: {Score: 5}}]), 200)
   await ok(engine.update(run, [{rowKey: 'mixed', recordId: mixed, payload: {Score: 5, Billing_City: 'Bern'}}]), 200)
   await ok(engine.tell(run, 'progress', {done: true}), 200)
-  const begun = await ok(engine.org.call('POST', `${path}/runs/${run}/undo`, {}), 202)
-  const undone = await untilEnded(engine.org.call, `${path}/runs/${begun.run.id}`)
+  const {run: undone, log} = await undoRun(engine.org, {path, run: {id: run}})
   t.like(undone, {stop: null, undo: {restored: 1}})
-  const log = await readLog(engine.org.call, `${path}/runs/${undone.id}`)
   t.deepEqual(
     log
       .filter(({phase}) => phase === 'write')

@@ -3,20 +3,18 @@ import {setWritesPaused} from '../../sql/connectors.ts'
 import {sql} from '../../sql/database.ts'
 import {findRun} from '../../sql/runs.ts'
 import {openImageStore} from '../../workers/engine/images/before-images.ts'
-import {accounts, ok, openOrg, runImport, undoRun} from '../support/importing.ts'
-import {callsOf, type ExternalEngine, row} from '../support/record-writes.ts'
-import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {accounts, ok, runImport, undoRun} from '../support/importing.ts'
+import {type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
+import type {TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
 let here: TestDeployment
 let engine: ExternalEngine
 
 test.before(async t => {
-  here = await startTestDeployment(t, {
-    workers: ['discovery', 'imports', 'writes'],
-    environment: {CRM_TIMEOUT_SECONDS: '3', CRM_LAG_SECONDS: '1'},
-  })
-  engine = callsOf(here, await openOrg(here))
+  const environment = {CRM_TIMEOUT_SECONDS: '3', CRM_LAG_SECONDS: '1'}
+  engine = await openExternalEngine(t, {workers: ['discovery', 'imports', 'writes'], environment})
+  here = engine.house
 })
 test.afterEach.always(() => here.crm.faults.clear())
 
