@@ -21,6 +21,9 @@ const ExternalRowState = z.object({
   kind: z.number().nullable(),
   /** How many creates of the row were not answered in the chain. */
   creates: z.number(),
+  /** Whether each unanswered create of the row had the same unique value. `digests`: see `UniqueKeys`. */
+  hasUniqueKey: z.boolean(),
+  digests: z.instanceof(Buffer).nullable(),
   sending: z.boolean(),
   recordId: z.string().nullable(),
   how: z.number().nullable(),
@@ -38,7 +41,8 @@ export const listExternalRowStates = (tx: Tx, {run, chain, module, keys}: {run: 
     with flying as (select unnest(row_keys) as key from sends where run_no = ${run} and module_no = ${module})
     select r.key, a.row_key is not null as counted, a.parent_key as parent,
       greatest(a.last_attempt, f.last_attempt, case when u.run_no = ${run} then u.last_attempt end, 0)::int as "lastAttempt",
-      coalesce(a.last_patch, 0) as "lastPatch", coalesce(a.outcome, f.outcome) as outcome, u.kind, coalesce(u.creates, 0) as creates, r.key in (select key from flying) as sending, c.record_id as "recordId", c.how,
+      coalesce(a.last_patch, 0) as "lastPatch", coalesce(a.outcome, f.outcome) as outcome, u.kind, coalesce(u.creates, 0) as creates,
+      coalesce(u.witness, false) as "hasUniqueKey", u.digest as digests, r.key in (select key from flying) as sending, c.record_id as "recordId", c.how,
       coalesce(c.run_no <> ${run}, false) as inherited, coalesce(f.unchanged and a.outcome is null, false) as unchanged,
       coalesce(c.may_exist_twice, false) as "mayExistTwice"
     from unnest(${sql.array(keys, 'text')}) with ordinality as r(key, at)
@@ -55,6 +59,7 @@ export type AdmittedRow = {
   parent: string | null
   target: string | null
   hasUniqueKey: boolean
+  digests: Buffer
   fresh: boolean
   patch: boolean
 }
@@ -101,10 +106,10 @@ type Send = {
 /** Stores the intent of a batch. The transaction that logs the result deletes the intent. */
 export const putSend = (tx: Tx, {run, batch, fence, module, flow, kind, write, rows, answerSeconds}: Send) =>
   tx.query(sql.type(Empty)`
-    insert into sends (run_no, batch_no, fence, flow_no, module_no, kind, row_keys, row_numbers, attempts, targets, witness, fresh, patches, write,
+    insert into sends (run_no, batch_no, fence, flow_no, module_no, kind, row_keys, row_numbers, attempts, targets, witness, digests, fresh, patches, write,
       item_ats, sent_at, deadline_at)
     values (${run}, ${batch}, ${fence}, ${flow ?? 0}, ${module}, ${kind}, ${column(rows, 'key', 'text')}, ${column(rows, 'number', 'int8')},
-      ${column(rows, 'attempt', 'int2')}, ${column(rows, 'target', 'text')}, ${column(rows, 'hasUniqueKey', 'bool')}, ${column(rows, 'fresh', 'bool')},
+      ${column(rows, 'attempt', 'int2')}, ${column(rows, 'target', 'text')}, ${column(rows, 'hasUniqueKey', 'bool')}, ${column(rows, 'digests', 'bytea')}, ${column(rows, 'fresh', 'bool')},
       ${rows.some(({patch}) => patch) ? column(rows, 'patch', 'bool') : null}, ${write}, ${column(rows, 'at', 'int2')}, lading_now(), lading_now() + make_interval(secs => ${answerSeconds}))`)
 
 /**
@@ -165,6 +170,7 @@ const ExternalSend = z.object({
   attempts: z.array(z.number()),
   targets: z.array(z.string().nullable()),
   hasUniqueKeys: z.array(z.boolean()),
+  digests: z.array(z.instanceof(Buffer)).nullable(),
   fresh: z.array(z.boolean()),
   patches: z.array(z.boolean()).nullable(),
   write: z.string(),
@@ -177,7 +183,7 @@ export type ExternalSend = z.infer<typeof ExternalSend>
 export const listExternalSends = (db: Db, run: number) =>
   db.any(sql.type(ExternalSend)`
     select batch_no as batch, flow_no as flow, module_no as module, kind, row_keys as keys, row_numbers as numbers, attempts, targets, witness as "hasUniqueKeys",
-      fresh, patches, write, item_ats as ats, deadline_at < lading_now() as dead
+      digests, fresh, patches, write, item_ats as ats, deadline_at < lading_now() as dead
     from sends where run_no = ${run} order by batch_no`)
 
 /** Returns the seconds until the deadline of the batch's answer; negative after the deadline. Null if the batch was settled or never stored. */
@@ -185,7 +191,7 @@ export const findSecondsLeft = (db: Db, {run, batch}: {run: number; batch: numbe
   db.maybeOneFirst(sql.type(z.object({left: z.number()}))`
     select extract(epoch from deadline_at - lading_now())::float8 as left from sends where run_no = ${run} and batch_no = ${batch}`)
 
-const column = <T, K extends keyof T & string>(rows: T[], name: K, type: 'text' | 'int2' | 'int8' | 'bool') =>
+const column = <T, K extends keyof T & string>(rows: T[], name: K, type: 'text' | 'int2' | 'int8' | 'bool' | 'bytea') =>
   sql.array(
     rows.map(row => row[name] as never),
     type,

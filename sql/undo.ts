@@ -103,13 +103,13 @@ export const listReturnedRows = (db: Db, {chain, run, after, limit}: RowsOfRun) 
     order by module_no, row_key limit ${limit}`)
 
 /**
- * Lists the run's rows with an unanswered create, ordered by module and key. Kind 0: the last send of the row was such a create. Kind 2: the row
- * was sent again and refused, which proves nothing about the unanswered create.
+ * Lists the run's rows with an unanswered create, ordered by module and key. Kind 0: the last send of the row was such a create. A later update, or
+ * a refusal, proves nothing about the unanswered create.
  */
 export const listUnknownRows = (db: Db, {chain, run, after, limit}: RowsOfRun) =>
   db.any(sql.type(UnknownRow)`
     select module_no as module, row_key as key, flow_no as flow, row_number as number from unsettled
-    where chain_no = ${chain} and run_no = ${run} and (kind = 0 or kind = 2 and creates > 0) and (module_no, row_key) > (${after.module}, ${after.key})
+    where chain_no = ${chain} and run_no = ${run} and (kind = 0 or creates > 0) and (module_no, row_key) > (${after.module}, ${after.key})
     order by module_no, row_key limit ${limit}`)
 
 type WrittenQuery = {chain: number; rows: readonly {module: number; key: string; recordId: string}[]; ofAnyRecord: boolean}

@@ -3,8 +3,6 @@ import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 import {fileURLToPath} from 'node:url'
 import test from 'ava'
-import {parseCases} from '../../api/clients/cli/import-tests/case.ts'
-import {junitOf} from '../../api/clients/cli/import-tests/junit.ts'
 import {runSuite} from '../../api/clients/cli/import-tests/run-suite.ts'
 import {startTestStack} from '../../api/clients/cli/import-tests/stack.ts'
 import {readSuites} from '../../api/clients/cli/import-tests/suite.ts'
@@ -156,18 +154,44 @@ const openQuestions = (...cases: [replaced: string, by: string][][]) => {
   return home
 }
 
+const hobbs = '{row: 1, record: {Last_Name: Hobbs-Lane}}'
+
 test.serial('an answer that fits no question or no candidate is a difference', async t => {
-  const answer = '{row: 1, record: {Last_Name: Hobbs-Lane}}'
-  const home = openQuestions([[answer, '{row: 25, choice: create}']], [[answer, '{row: 1, record: {Last_Name: Absent}}']])
+  const answers = ['{row: 25, choice: create}', '{row: 1, record: {Last_Name: Absent}}', '{row: 1, flow: other, choice: create}']
+  const home = openQuestions(...answers.map((answer): [string, string][] => [[hobbs, answer]]))
   const {code, out} = await home.run(['test', 'crm', '--json'], {seconds: 200})
   t.is(code, 2, out)
+  const none = 'no such question has this row among its first 20 rows'
   t.deepEqual(
     JSON.parse(out).cases.map(({differences}: any) => differences),
     [
-      [{module: null, field: null, row: 25, message: 'no such question has this row among its first 20 rows'}],
+      [{module: null, field: null, row: 25, message: none}],
       [{module: null, field: null, row: 1, message: 'no candidate has {"Last_Name":"Absent"}'}],
+      [{module: null, field: null, row: 1, message: none}],
     ],
   )
+})
+
+test.serial('an answer that selects a record answers only the questions that have it, and a lookup is compared by name', async t => {
+  const lead = (name: string) => `        - {Last_Name: ${name}, Company: Example Ltd, Email: ada@harbour.example}\n`
+  const leads: [string, string] = ['  answers:', `      Leads:\n${lead('Kim')}${lead('Lee')}  answers:`]
+  const both: [string, string] = [hobbs, `${hobbs}\n    - {row: 1, record: {Last_Name: Lee}}`]
+  const linked: [string, string] = ['Hobbs-Lane, First_Name: Ada', 'Hobbs-Lane, First_Name: Ada, Account_Name: Brightwater Foods']
+  const named: [string, string] = [hobbs, '{row: 1, flow: contacts, record: {Account_Name: Brightwater Foods}}']
+  const counted = (created: number, updated: number) =>
+    ['{created: 1, updated: 1}', `{created: ${created}, updated: ${updated}}`] as [string, string]
+  const home = openQuestions([leads, both, counted(2, 2)], [linked, named, counted(3, 1)])
+  const at = join(home.here, 'crm/templates/contacts-of-companies.json')
+  const template = JSON.parse(readFileSync(at, 'utf8'))
+  const fields = Object.entries({Last_Name: 'Last name', Company: 'Company', Email: 'E-mail'}).map(([field, source]) => ({
+    field,
+    mode: 'column',
+    source,
+  }))
+  template.flows.push({...template.flows[0], id: 'leads', module: 'Leads', fields})
+  writeFileSync(at, JSON.stringify(template))
+  const {code, out} = await home.run(['test', 'crm', '--json'], {seconds: 200})
+  t.is(code, 0, out)
 })
 
 test.serial('a connection that discovery.json lacks fails only the cases of its templates, and no run waits for an approval', async t => {
@@ -221,65 +245,4 @@ test('a folder without a discovery or without cases is refused with what to do',
   )
   writeFileSync(join(home.here, 'discovery.json'), JSON.stringify({format: 1, connections: []}))
   t.regex((await home.run(['test', home.here])).err, /has no cases\nWrite one to /)
-})
-
-test('a damaged case names its file, its number and the mistake', t => {
-  const wrong = (text: string) => t.throws(() => parseCases('a.yaml', text))!.message
-  t.regex(wrong('a: ['), /^a\.yaml is not YAML: /)
-  t.is(
-    wrong('- {template: T, files: a.csv, expect: {counts: {}}}\n- 7'),
-    'a.yaml, case 2: a case is an object with template, files and expect',
-  )
-  t.regex(wrong('{template: T, files: a.csv, expects: {}}'), /case 1: expects is not a key of a case/)
-  t.regex(wrong('{template: T, files: a.csv, expect: {}}'), /expect needs counts, rows or records/)
-  t.regex(wrong('{template: T, files: [a], expect: {counts: {}}}'), /files is a path, or a path for each slot/)
-  t.like(parseCases('b/a.yaml', '{template: T, files: a.csv, expect: {counts: {}}}')[0], {name: 'T', files: {'': 'b/a.csv'}})
-})
-
-test('an expectation that would always fail or always pass is refused when its case is read', t => {
-  const read = (expect: string, more = '') => parseCases('a.yaml', `{template: T, files: a.csv, expect: ${expect}${more}}`)
-  const wrong = (expect: string, more?: string) => t.throws(() => read(expect, more), undefined, expect).message
-  for (const row of [
-    '',
-    'null',
-    '{}',
-    '7',
-    '{code: BLANK}',
-    '{Leads: null}',
-    '{Leads: {}}',
-    '{Leads: {field: Phone}}',
-    'ceated',
-    '{outcome: BLANK}',
-    '[skipped]',
-    '{outcome: failed, feild: Phone}',
-    '{Leads: {outcome: failed, message: Blank}}',
-  ])
-    t.regex(wrong(`{rows: {3: ${row}}}`), /^a\.yaml, case 1: expect\.rows\.3 needs an outcome, or \{outcome: /, row)
-  t.regex(wrong('{rows: {leads: skipped}}'), /expect\.rows\.leads needs .* With several files, list rows by slot/)
-  t.regex(wrong('{rows: {leads: {3: {}}}}'), /expect\.rows\.leads needs /)
-  t.regex(wrong('{rows: null}'), /expect\.rows has an outcome for each row/)
-  for (const counts of [
-    'null',
-    '{created: null}',
-    '{created: "2"}',
-    '{created: 2, Leads: {created: 1}}',
-    '{craeted: 2}',
-    '{Leads: {failled: 0}}',
-  ])
-    t.regex(wrong(`{counts: ${counts}}`), /expect\.counts has a number for each outcome, or/, counts)
-  for (const records of ['null', '{Leads: null}', '{Leads: [null]}']) {
-    t.regex(wrong(`{records: ${records}}`), /expect\.records lists records by module/, records)
-    if (records !== 'null') t.regex(wrong('{counts: {}}', `, crm: {records: ${records}}`), /crm\.records lists records by module/, records)
-  }
-  t.regex(wrong('{counts: {}}', ', answers: [null]'), /answers is a list of objects/)
-  const good = ['3: skipped', '3: {outcome: failed, code: null}', '3: {Leads: created, Tasks: {outcome: failed}}', 'leads: {3: skipped}']
-  for (const rows of good) t.is(read(`{rows: {${rows}}, counts: {Leads: {created: 1}}, records: {Leads: []}}`).length, 1, rows)
-})
-
-test('JUnit text is escaped, and control characters are left out', t => {
-  const difference = {module: 'A', field: 'B', row: 3, message: '<"&\u0007>'}
-  const xml = junitOf([{suite: 'a', name: 'b & c', ms: 1500, passed: false, differences: [difference]}])
-  t.true(xml.includes('name="b &amp; c" time="1.500"'))
-  t.true(xml.includes('row 3, A.B: &lt;&quot;&amp;'))
-  t.false(xml.includes('\u0007'))
 })

@@ -65,6 +65,8 @@ export const taken = async (here: Here, asked: TakeInput): Promise<true | string
 
 type SendInput = {row?: string; number?: number; flowId?: string; target?: string; module?: string}
 
+const claimKey = Buffer.alloc(16)
+
 /** Sends a row as the record worker does, but without the CRM. Returns a function that settles the batch. */
 export const send = async (
   {world: {db}, org}: Here,
@@ -73,7 +75,9 @@ export const send = async (
 ) => {
   const kind = target === undefined ? 'create' : 'update'
   const write = newId('wrt')
-  const units = [{at: 0, parent: null, rows: [{key: row, number: number ?? null, target: target ?? null, hasUniqueKey: true}]}]
+  const units = [
+    {at: 0, parent: null, rows: [{key: row, number: number ?? null, target: target ?? null, hasUniqueKey: true, digests: claimKey}]},
+  ]
   const sent = await db.transaction(async tx => {
     const {no} = await openExternalRun(tx, {org: org.org, person: '', admin: true}, {runId: run, connector: org.connector})
     await insertWrite(tx, {id: write, org: org.org, run: no, connector: org.connector, kind, request: null})
@@ -84,7 +88,7 @@ export const send = async (
     const {key, attempt, fresh} = admitted[0]!.rows[0]!
     return {batch: batch!, module, flow, write, kind: EXTERNAL_STEP_CODES[kind], keys: [key], attempts: [attempt], fresh: [fresh]}
   })
-  const rest = {ats: [0], numbers: [number ?? null], targets: [target ?? null], hasUniqueKeys: [true]}
+  const rest = {ats: [0], numbers: [number ?? null], targets: [target ?? null], hasUniqueKeys: [true], digests: [claimKey]}
   return (end: WriteEnd, {late = false} = {}) =>
     db.transaction(async tx =>
       (late ? settleLate : settleBatch)(tx, await lockExternalRun(tx, org.org, run), {...sent, ...rest}, [end], []),

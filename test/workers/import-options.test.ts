@@ -163,6 +163,30 @@ test('the dry run predicts each create that lacks a field of its layout, with th
   t.is(job.result.warnings + job.result.errors, 1, 'the check names the row too')
 })
 
+test('a create may leave out a field of its layout that the CRM fills, as the dry run and the check say', async t => {
+  const {here, org} = t.context
+  here.crm.addField('example', 'Accounts', {name: 'Grade', type: 'text', default: 'C'})
+  const layout = here.crm.addLayout('example', 'Accounts', {name: 'Graded', without: [], required: ['Grade']})
+  await ok(org.call('POST', `/orgs/${org.org}/discovery/run`, {connectorId: org.connector}, {prefer: 'wait=30'}), 200)
+  const grade = {field: 'Grade', mode: 'column', source: 'grade'}
+  const flow = {...accounts, layout, fields: [...accounts.fields.slice(0, 2), grade]}
+  const csv = 'name,number,grade\nAcme,Ok-1,A\nBeta,Ok-2,\n'
+  const dry = await runImport(org, {csv, flow, start: {dryRun: true}})
+  t.deepEqual(
+    (await logOf(org, dry)).map(({outcome}) => outcome),
+    ['planned', 'planned'],
+  )
+  const {job} = await ok(org.call('POST', `${dry.path}/checks`, undefined, {prefer: 'wait=30'}), 200)
+  t.like(job.result, {warnings: 0, errors: 0})
+  t.like((await runImport(org, {csv, flow})).run, {counts: {Accounts: {created: 2}}})
+  t.deepEqual(
+    recordsOf(here, 'Ok-')
+      .map(({Grade}) => Grade)
+      .toSorted(),
+    ['A', 'C'],
+  )
+})
+
 test('written records get the tags of the flow beside their own, and unwritten rows get none', async t => {
   const {here, org} = t.context
   here.crm.create('example', 'Accounts', [{Account_Name: 'Old', Account_Number: 'Oe-1'}])

@@ -161,6 +161,41 @@ test('a lost create without a unique value may make two records when sent again,
   t.is((await here.read(run)).mayExistTwice, 2, 'a row counts once')
 })
 
+test('a lost create that is sent again with another unique value may make two records, and the log shows both', async t => {
+  const here = t.context
+  const run = await here.authorise()
+  fail(here, 'dropAfter')
+  await here.create(run, [row('W', 'W-1')])
+  fail(here, 'dropBefore')
+  await here.create(run, [row('W', 'W-2')])
+  const {results} = await ok(here.create(run, [row('W', 'W-2')]), 200)
+  t.is(here.held().length, 2)
+  const {entries, run: seen} = await assertLedger(here, run)
+  t.like(entries.at(-1), {outcome: 'made_after_no_answer', recordId: results[0].recordId})
+  t.is(seen.mayExistTwice, 1)
+})
+
+test('an update between two creates of a row changes nothing about whether its record may exist twice', async t => {
+  const here = t.context
+  const [other] = here.house.crm.create('example', 'Accounts', [{Account_Name: 'Other'}])
+  const update = (run: string, key: string, payload: object = {Billing_City: 'Bern'}) =>
+    here.update(run, [{rowKey: key, recordId: String(other!.details.id), payload}])
+  const run = await here.authorise()
+  fail(here, 'dropAfter')
+  await here.create(run, [row('lost', null)])
+  fail(here, 'dropAfter', {match: {...creates, method: 'PUT'}, times: 2})
+  for (const key of ['lost', 'updated']) await update(run, key)
+  t.false((await update(run, 'updated', {Account_Name: null})).body.results[0].ok)
+  const {results} = await ok(here.create(run, [row('lost', null), row('updated', null)]), 200)
+  t.true(results.every(({outcome}: any) => outcome === 'created'))
+  const {entries, run: seen} = await assertLedger(here, run)
+  t.deepEqual(
+    entries.filter(({outcome}) => outcome === 'made_after_no_answer').map(({rowKey}) => rowKey),
+    ['lost'],
+  )
+  t.is(seen.mayExistTwice, 1)
+})
+
 test('a lost create that never reached the CRM is made once by the next request', async t => {
   const here = t.context
   const run = await here.authorise()

@@ -9,12 +9,15 @@ const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 
 test.before(async t => {
   Object.assign(t.context, await openExternalEngine(t, {environment: {CRM_TIMEOUT_SECONDS: '2', LEASE_SECONDS: '1'}}))
-  const {house, org} = t.context
+  const {house} = t.context
   house.crm.addField('example', 'Accounts', field)
   await discover(t.context)
-  await ok(org.call('PATCH', `/orgs/${org.org}/config/modules/Accounts`, {idempotencyField: field.name}), 200)
+  await name(t.context, field.name)
 })
 test.beforeEach(({context: {house}}) => house.crm.clear())
+
+const name = ({org}: ExternalEngine, idempotencyField: string | null) =>
+  ok(org.call('PATCH', `/orgs/${org.org}/config/modules/Accounts`, {idempotencyField}), 200)
 
 const discover = ({org}: ExternalEngine) =>
   ok(org.call('POST', `/orgs/${org.org}/discovery/run`, {connectorId: org.connector}, {prefer: 'wait=30'}), 200)
@@ -42,6 +45,21 @@ test('a create without an answer that is sent again returns the record that the 
   })
   t.false(entries.some(({outcome}: any) => outcome === 'made_after_no_answer'))
   t.is(seen.rowsWritten, 2)
+})
+
+test('if a create without an answer had no value of the field, the run reports that its record may exist twice', async t => {
+  const here = t.context
+  const run = await here.authorise(10)
+  await name(here, null)
+  here.house.crm.faults.add({match: creates, times: 1, action: 'dropAfter' as never})
+  await here.create(run, [row('a', null)])
+  await name(here, field.name)
+  const {results} = await ok(here.create(run, [row('a', null)]), 200)
+  t.like(results[0], {ok: true, outcome: 'created'})
+  t.is(here.held().length, 2)
+  const {entries, run: seen} = await assertLedger(here, run)
+  t.like(entries[2], {outcome: 'made_after_no_answer', recordId: results[0].recordId})
+  t.is(seen.mayExistTwice, 1)
 })
 
 test('another run writes other values, so its rows are other records', async t => {

@@ -82,28 +82,36 @@ test.serial('the undo of a second run keeps the record that the first run create
   t.is(recordOf('T-1'), undefined)
 })
 
-test.serial('an undo leaves a record whose update was refused, and reports a create that was refused after no answer', async t => {
-  const id = make('R-1')
-  const {path, run} = await begin()
-  const refuse = (method: string) =>
-    here.crm.faults.add({match: {method, path: '/crm/v8/Accounts'}, times: 1, action: {type: 'refuse', index: 0}})
-  refuse('PUT')
-  t.like((await engine.update(run, [change('r1', id, {Billing_City: 'Bern'})])).body.results, [{ok: false}])
-  here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1, action: 'dropAfter'})
-  t.is((await engine.create(run, [row('R-2')])).status, 502)
-  refuse('POST')
-  t.like((await engine.create(run, [row('R-2')])).body.results, [{ok: false}])
-  await end(run)
-  later()
-  here.crm.update('example', 'Accounts', [{id, Billing_City: 'Bern'}], {as: 'ben@example.org'})
-  const {run: undone, log} = await undo(path, run)
-  t.like(undone.undo, {restored: 0, deleted: 0})
-  t.is(recordOf('R-1').Billing_City, 'Bern')
-  t.deepEqual(
-    log.map(({rowKey, code}) => [rowKey, code]),
-    [['R-2', 'UNDO_UNKNOWN']],
-  )
-})
+test.serial(
+  'an undo leaves a record whose update was refused, and reports a create without an answer before a refusal or an update',
+  async t => {
+    const id = make('R-1')
+    const {path, run} = await begin()
+    const refuse = (method: string) =>
+      here.crm.faults.add({match: {method, path: '/crm/v8/Accounts'}, times: 1, action: {type: 'refuse', index: 0}})
+    refuse('PUT')
+    t.like((await engine.update(run, [change('r1', id, {Billing_City: 'Bern'})])).body.results, [{ok: false}])
+    here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1, action: 'dropAfter'})
+    t.is((await engine.create(run, [row('R-2')])).status, 502)
+    refuse('POST')
+    t.like((await engine.create(run, [row('R-2')])).body.results, [{ok: false}])
+    const other = make('R-4')
+    for (const method of ['POST', 'PUT']) here.crm.faults.add({match: {method, path: '/crm/v8/Accounts'}, times: 1, action: 'dropAfter'})
+    t.is((await engine.create(run, [row('R-3')])).status, 502)
+    t.is((await engine.update(run, [change('R-3', other, {Billing_City: 'Chur'})])).status, 502)
+    await end(run)
+    later()
+    here.crm.update('example', 'Accounts', [{id, Billing_City: 'Bern'}], {as: 'ben@example.org'})
+    const {run: undone, log} = await undo(path, run)
+    t.like(undone.undo, {restored: 1, deleted: 0})
+    t.is(recordOf('R-1').Billing_City, 'Bern')
+    t.deepEqual(log.map(({rowKey, code}) => [rowKey, code]).toSorted(), [
+      ['R-2', 'UNDO_UNKNOWN'],
+      ['R-3', 'RESTORED'],
+      ['R-3', 'UNDO_UNKNOWN'],
+    ])
+  },
+)
 
 test.serial('a new external run of the import does not continue a run that was undone, and cannot name that run or its undo', async t => {
   const {path, run} = await begin()

@@ -60,7 +60,7 @@ const requiredOf = ({fields}: DiscoveredModule, {deletes = false, nestedFlows: n
   (deletes ? [] : fields)
     .filter(({required, creatable, readOnly}) => required && creatable && !readOnly)
     .map(({apiName, hasDefault}): RequiredField => ({apiName, hasDefault}))
-    .concat((layout?.requires ?? []).map(apiName => ({apiName, hasDefault: undefined})))
+    .concat((layout?.requires ?? []).map(apiName => ({apiName, hasDefault: fields.find(field => field.apiName === apiName)?.hasDefault})))
     .filter(({apiName}) => !nests.some(({subform}) => subform.field === apiName))
 
 const judge = (check: FlowCheck, required: RequiredField[], read: FileRow, evaluated: EvaluatedExpressions | undefined): boolean => {

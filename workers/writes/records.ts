@@ -1,5 +1,6 @@
 import {describeUnfit, findUnfit, readIdempotencyFields} from '../../shared/configuration/idempotency-field.ts'
 import type {Connection, RecordAnswer, WriteAnswer} from '../../shared/crm/crm.ts'
+import type {DiscoveredField} from '../../shared/crm/discovered.ts'
 import {describeProblem, findDuplicateOf, isCrowded} from '../../shared/crm/error.ts'
 import type {SlotShare} from '../../shared/crm/limits/budget.ts'
 import {mostOfSmall} from '../../shared/crm/record-calls.ts'
@@ -8,6 +9,7 @@ import {writeRecords} from '../../shared/jobs.ts'
 import type {AdmissionUnit, AdmittedUnit} from '../../shared/runs/external/admit.ts'
 import {type RecordItem, RecordsRequest} from '../../shared/runs/external/records.ts'
 import type {WriteEnd} from '../../shared/runs/external/settle.ts'
+import {digestUniqueKeys} from '../../shared/runs/external/unique-keys.ts'
 import {openIdempotencyValues} from '../../shared/runs/idempotency-values.ts'
 import {madeEarlier} from '../../shared/runs/made-earlier.ts'
 import {findDiscoveredModule} from '../../sql/discoveries.ts'
@@ -45,7 +47,7 @@ const writeAll = async (work: Work, write: Write, request: RecordsRequest) => {
   const {module, moduleNo, flowNo, items} = request
   if (!(await isOpenOrg(work.db, write.org))) throw new Refusal('ORG_CLOSED', 'This org is closed', {written: false})
   const [connection, fields] = await Promise.all([work.crm.open(write.connectorId, {slots: 'own'}), listFields(work, write, module)])
-  const unique = fields.filter(field => field.unique).map(({apiName}) => apiName)
+  const unique = fields.filter(field => field.unique)
   const idempotency = await openIdempotency(work, write, module)
   const slots = openShare(work, connection.connector)
   let images: KeptImages | null = null
@@ -58,7 +60,7 @@ const writeAll = async (work: Work, write: Write, request: RecordsRequest) => {
     await undo.keep(sent)
     const isLarge = sent.length > mostOfSmall
     const itemOf = new Map(items.map(item => [item.at, item]))
-    const units = sent.map(item => unitOf(item, {unique, isIdempotent: idempotency !== null}))
+    const units = sent.map(item => unitOf(item, {unique, idempotency}))
     await sendUnits(work, {
       write,
       module: moduleNo,
@@ -90,19 +92,12 @@ const listFields = async ({db}: Work, {connectorId}: Write, module: string) =>
 /** Builds the unit of an item. `unique`: the fields by which the CRM would call a second create a duplicate of the first. */
 const unitOf = (
   {at, rowKey, rowNumber, recordId, payload}: RecordItem,
-  {unique, isIdempotent}: {unique: string[]; isIdempotent: boolean},
-): AdmissionUnit => ({
-  at,
-  parent: null,
-  rows: [
-    {
-      key: rowKey,
-      number: rowNumber ?? null,
-      target: recordId ?? null,
-      hasUniqueKey: isIdempotent || unique.some(name => payload[name] !== undefined && payload[name] !== null && payload[name] !== ''),
-    },
-  ],
-})
+  {unique, idempotency}: {unique: DiscoveredField[]; idempotency: Idempotency | null},
+): AdmissionUnit => {
+  const digests = digestUniqueKeys(payload, unique, idempotency && [idempotency.field, idempotency.deriveValue(rowKey)])
+  const hasUniqueKey = digests.length > 0
+  return {at, parent: null, rows: [{key: rowKey, number: rowNumber ?? null, target: recordId ?? null, hasUniqueKey, digests}]}
+}
 
 type Idempotency = {field: string; deriveValue(rowKey: string): string}
 

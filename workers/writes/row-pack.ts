@@ -136,7 +136,13 @@ const countFresh = async ({db, write, request}: PackContext, {rows}: ParentItem)
 const unitOf = ({at, parentId, rows}: ParentItem): AdmissionUnit => ({
   at,
   parent: parentId,
-  rows: rows.map(({rowKey, rowNumber = null}) => ({key: rowKey, number: rowNumber, target: parentId, hasUniqueKey: false})),
+  rows: rows.map(({rowKey, rowNumber = null}) => ({
+    key: rowKey,
+    number: rowNumber,
+    target: parentId,
+    hasUniqueKey: false,
+    digests: Buffer.alloc(0),
+  })),
 })
 
 /**

@@ -226,6 +226,7 @@ const settle = async (
     attempts: rows.map(({attempt}) => attempt),
     targets: rows.map(({target}) => target),
     hasUniqueKeys: rows.map(({hasUniqueKey}) => hasUniqueKey),
+    digests: rows.map(({digests}) => digests),
     fresh: rows.map(({fresh}) => fresh),
     patches: rows.map(({patch}) => patch),
   }

@@ -39,7 +39,7 @@ const Field = z.object({
   unique: z.boolean(),
   /** Whether the CRM refuses a create without a value of the field, and an update that clears the field. Absent in older snapshots. */
   required: z.literal(true).optional(),
-  /** Whether the CRM fills a required field that a create leaves out. */
+  /** Whether the CRM fills the field if a create leaves it out. In older snapshots, absent if only a layout requires the field. */
   hasDefault: z.literal(true).optional(),
   picklist: z.array(z.object({display: z.string(), actual: z.string(), unused: z.literal(true).optional()})),
 })
@@ -264,7 +264,8 @@ export const shapeField = (field: DiscoveredField): SnapshotModule['fields'][num
     length,
     decimalPlaces,
     unique: unique !== null,
-    ...(required && {required: true as const, ...(hasDefault && {hasDefault})}),
+    ...(required && {required: true as const}),
+    ...(hasDefault && {hasDefault}),
     picklist,
   }
 }

@@ -24,9 +24,9 @@ import {limitStop} from '../stop.ts'
 export type AdmissionUnit = {at: number; parent: string | null; rows: UnitRow[]}
 /**
  * `target`: the record to update, or the parent of a subform row; null for a create. `hasUniqueKey`: whether the payload has a unique value by which
- * a lost create can be found again.
+ * a lost create can be found again. `digests`: of these values, see `digestUniqueKeys`.
  */
-type UnitRow = {key: string; number: number | null; target: string | null; hasUniqueKey: boolean}
+type UnitRow = {key: string; number: number | null; target: string | null; hasUniqueKey: boolean; digests: Buffer}
 
 export type ExternalWriteKind = 'create' | 'update' | 'replace'
 

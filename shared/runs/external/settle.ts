@@ -31,6 +31,7 @@ import {rowsSettled} from '../../telemetry/metrics/rows.ts'
 import {leaseSeconds} from '../lease-seconds.ts'
 import {type Counts, openCounts, withTwice} from './counts.ts'
 import {findRecordHolders, type HeldEnd} from './held-ends.ts'
+import {uniqueKeysOf} from './unique-keys.ts'
 
 /**
  * How one row of a batch ended. `writtenAt`: the `Modified_Time` of its record after the write. `marked`: the new marks of the record.
@@ -44,7 +45,7 @@ export type WriteEnd =
 
 type Batch = Pick<
   ExternalSend,
-  'batch' | 'module' | 'kind' | 'write' | 'keys' | 'ats' | 'numbers' | 'attempts' | 'targets' | 'hasUniqueKeys' | 'fresh'
+  'batch' | 'module' | 'kind' | 'write' | 'keys' | 'ats' | 'numbers' | 'attempts' | 'targets' | 'hasUniqueKeys' | 'digests' | 'fresh'
 > & {
   flow: number | null
   /** For each row, whether its update patches a record that the row created in this run. Null if no row does. */
@@ -235,9 +236,9 @@ const enterEnd = (sheet: Sheet, sheetEntry: SheetEntry, end: WriteEnd) => {
     if (isFirst) attempts.push({...name, attempt, outcome: outcomeNo('refused')})
     return
   }
-  // The payload had no unique value, so the unanswered create may have made a second record.
   const isMade = end.outcome === 'created'
-  const mayExistTwice = isMade && isOpen && rowState.kind !== EXTERNAL_STEP_CODES.update && !batch.hasUniqueKeys[at]
+  // If no unique value was in both creates, the CRM did not refuse a second record.
+  const mayExistTwice = isMade && isOpen && rowState.creates > 0 && !uniqueKeysOf(batch, at, rowState).hasUniqueKey
   kept.push({...name, recordId: end.recordId, how: isMade ? HOW.made : HOW.updated, matchKey: null, writtenAt, mayExistTwice})
   if (isOpen) closed.push(name)
   if (mayExistTwice) logOutcome(sheet, sheetEntry, {outcome: 'made_after_no_answer', attempt: 0, recordId: end.recordId})
@@ -279,6 +280,8 @@ const logOutcome = (
   })
 
 const addUnsettled = ({batch, opened}: Sheet, {rowState, attempt, at}: SheetEntry, kind: number) => {
+  const isCreate = kind === EXTERNAL_STEP_CODES.create
+  const {hasUniqueKey, digests: digest} = isCreate || rowState.creates === 0 ? uniqueKeysOf(batch, at, rowState) : rowState
   opened.push({
     module: batch.module,
     key: rowState.key,
@@ -286,9 +289,10 @@ const addUnsettled = ({batch, opened}: Sheet, {rowState, attempt, at}: SheetEntr
     number: batch.numbers[at] ?? 0,
     kind,
     target: batch.targets[at] ?? null,
-    hasUniqueKey: batch.hasUniqueKeys[at]!,
+    hasUniqueKey,
+    digest,
     attempt,
-    creates: Number(kind === EXTERNAL_STEP_CODES.create),
+    creates: Number(isCreate),
   })
 }
 

@@ -4,7 +4,7 @@ import type {StepFacts} from '../../../shared/runs/sealed-plan/plan-step.ts'
 import {PLAN_LIST} from '../../../sql/segments.ts'
 import type {Context, LedgerContext} from '../context.ts'
 import {holdsAll, isComparable, isEqual, mayBeCut} from '../match/compare-values.ts'
-import {readById} from '../match/read-by-id.ts'
+import {readByIdUnlessRefused} from '../match/read-by-id.ts'
 import type {CompiledFlow, FlowField, ImportRow, StepKind} from '../model.ts'
 import {describeNested, describeSteps, knowsChanges} from '../sealed-plan/describe-steps.ts'
 import {openSegmentWriter, type SegmentWriter} from '../segment-writer.ts'
@@ -19,14 +19,15 @@ export const openValueStore = (ctx: LedgerContext): ValueStore =>
 
 /**
  * Returns the changes that these operations and the rows nested in them would make. Each result has its plan step if the CRM says when a record was
- * last changed. Costs one CRM call per hundred records and fifty fields.
+ * last changed. Costs one CRM call per hundred records and fifty fields. If the CRM refuses to show the values, every value counts as a change.
  */
 export const planValues = async (ctx: Context, flow: CompiledFlow, kind: StepKind, ops: Op[]): Promise<PlannedValues[]> => {
   const there = ops.filter(({target}) => target !== null && !isPlannedId(target))
   const written = kind === 'delete' ? [] : there.flatMap(({row}) => Object.keys(row.payload))
-  const fields = [...new Set([...written, ...(knowsChanges(ctx) ? ['Modified_Time'] : [])])]
+  const times = knowsChanges(ctx) ? ['Modified_Time'] : []
   const ids = [...new Set(there.map(({target}) => target!))]
-  const records = fields.length > 0 ? await readById(ctx, flow, {ids, fields}) : new Map<string, CrmRecord>()
+  const read = async (fields: string[]) => (fields.length > 0 ? await readByIdUnlessRefused(ctx, flow, {ids, fields}) : null)
+  const records = (await read([...new Set([...written, ...times])])) ?? (await read(times)) ?? new Map<string, CrmRecord>()
   const steps = knowsChanges(ctx) ? await describeSteps(ctx, kind, ops, records) : new Map<ImportRow, StepFacts>()
   const values = ops.map(({row, target}) => ({
     ...(kind === 'delete' ? withoutChanges(flow, row) : valuesOf(flow, row, records.get(target ?? '') ?? null)),

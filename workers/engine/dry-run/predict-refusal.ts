@@ -42,8 +42,11 @@ const listMissing = ({module}: Pick<CompiledFlow, 'module'>, {payload}: Pick<Imp
   })
 
 /** Lists the fields that the flow's layout requires and a create leaves empty. The CRM checks them only in creates that name the layout. */
-const listMissingOfLayout = ({layout}: Pick<CompiledFlow, 'layout'>, {payload}: Pick<ImportRow, 'payload'>): string[] =>
-  (layout?.requires ?? []).filter(name => payload[name] === undefined || payload[name] === null)
+const listMissingOfLayout = ({module, layout}: Write['flow'], {payload}: Pick<ImportRow, 'payload'>): string[] =>
+  (layout?.requires ?? []).filter(name => {
+    const hasDefault = module.fields.find(({apiName}) => apiName === name)?.hasDefault
+    return payload[name] === null || (payload[name] === undefined && !hasDefault)
+  })
 
 const codeOf = ({length}: string[]) => (length > 1 ? 'MULTIPLE_OR_MULTI_ERRORS' : 'MANDATORY_NOT_FOUND')
 

@@ -95,7 +95,7 @@ const pairEqual = (wanted: Json[], found: Json[]): Map<Json, number> => {
 const likeness = (wanted: Json, found: Json) => Object.entries(wanted).filter(([field, value]) => isSame(value, found[field])).length
 
 /** A lookup is compared by the name of its record. */
-const isSame = (wanted: unknown, found: unknown): boolean =>
+export const isSame = (wanted: unknown, found: unknown): boolean =>
   JSON.stringify(wanted ?? null) === JSON.stringify(found ?? null) || (typeof wanted === 'string' && wanted === shown(found))
 
 const shown = (value: Json): unknown => (value && typeof value === 'object' && 'name' in value ? value.name : value)

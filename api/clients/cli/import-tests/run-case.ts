@@ -5,7 +5,7 @@ import {type Json, readPages} from '../../http.ts'
 import {badFile} from '../failure.ts'
 import type {Session} from '../session.ts'
 import type {CaseAnswer, ImportCase} from './case.ts'
-import {type CrmOrg, compareRecords, writeRecords} from './crm-records.ts'
+import {type CrmOrg, compareRecords, isSame, writeRecords} from './crm-records.ts'
 import {type Difference, differ, orDifferences, show} from './difference.ts'
 import {chainCounts, chainRows, compareCounts, compareRows, readRows} from './outcomes.ts'
 
@@ -95,18 +95,20 @@ const answerQuestions = async ({client, path}: Session, run: Json, given: readon
   const questions: Json[] = await Array.fromAsync(readPages(client, at, 'questions', {limit: 50}))
   const single = given.filter(({row}) => row !== undefined)
   const differences: Difference[] = []
-  const answers = single.flatMap(({row, field, kind, choice, record}) => {
+  const answers = single.flatMap(({row, flow = null, field = null, kind = null, choice = 'skip', record}): Json[] => {
     const asked = questions.filter(
-      one => one.rowNumbers.includes(row) && (field === undefined || one.field === field) && (kind === undefined || one.kind === kind),
+      one => one.rowNumbers.includes(row) && fits(flow, one.flowId) && fits(field, one.field) && fits(kind, one.kind),
     )
-    const find = ({candidates}: Json) =>
-      record && candidates.find((one: Json) => Object.entries(record).every(([name, value]) => one[name] === value))
-    const place = {row: row!, field: field ?? null}
+    // The candidate of a question about an edit is no choice.
+    const find = ({kind: asks, candidates}: Json) =>
+      asks !== 'edit' && candidates.find((one: Json) => Object.entries(record!).every(([name, value]) => isSame(value, one[name])))
+    const place = {row: row!, field}
     if (asked.length === 0) differences.push(differ(noQuestion, place))
     else if (record && !asked.some(find)) differences.push(differ(`no candidate has ${show(record)}`, place))
-    return asked.map(question => {
+    if (!record) return asked.map(({key}) => ({key, choice}))
+    return asked.flatMap(question => {
       const chosen = find(question)
-      return {key: question.key, ...(chosen ? {recordId: chosen.id} : {choice: choice ?? 'skip'})}
+      return chosen ? [{key: question.key, recordId: chosen.id}] : []
     })
   })
   const rules = given
@@ -115,3 +117,6 @@ const answerQuestions = async ({client, path}: Session, run: Json, given: readon
   if (differences.length === 0 && answers.length + rules.length > 0) await client.post(at, {answers, rules})
   return differences
 }
+
+/** Whether an answer that names `wanted` fits the question. Null fits every question. */
+const fits = (wanted: unknown, asked: unknown) => wanted === null || wanted === asked
