@@ -69,7 +69,7 @@ const sendUnderSlot = async (
   const slot = await queueForSlot(countRecords(ops) > mostOfSmall ? ctx.slots.large : ctx.slots.small, ctx.signal)
   try {
     const admitted = await admitOps(ctx, flow, kind, ops, slot, on).catch(async error => {
-      if (error instanceof RunStopped) await voidPatchImages(ctx, flow, ops)
+      if (error instanceof RunStopped || error instanceof RunPaused) await voidPatchImages(ctx, flow, ops)
       throw error
     })
     atPoint('after_intent')
@@ -78,8 +78,8 @@ const sendUnderSlot = async (
     atPoint('after_send')
     if ('answers' in answered) batchSent(purposeOf(flow, kind))
     if ('unsent' in answered) {
+      if (answered.unsent) await voidPatchImages(ctx, flow, ops)
       await putBack(ctx, flow, admitted)
-      if (answered.unsent instanceof RunStopped) await voidPatchImages(ctx, flow, ops)
       return {next: new Map(), unsent: ops, ending: answered.unsent}
     }
     if ('refused' in answered) {
@@ -210,8 +210,10 @@ const sendHalves = async (
 ): Promise<BatchResult> => {
   const [first, second] = halve(ops)
   const one = await sendUnderSlot(ctx, flow, kind, first, on)
-  if (one.ending instanceof RunStopped) await voidPatchImages(ctx, flow, second)
-  if (one.ending) return {...one, unsent: [...one.unsent, ...second, ...left]}
+  if (one.ending) {
+    await voidPatchImages(ctx, flow, second)
+    return {...one, unsent: [...one.unsent, ...second, ...left]}
+  }
   const two = await sendUnderSlot(ctx, flow, kind, second, on).catch((ending: Error) => ({next: new Map(), unsent: second, ending}))
   return {next: new Map([...one.next, ...two.next]), unsent: [...one.unsent, ...two.unsent, ...left], ending: two.ending}
 }
