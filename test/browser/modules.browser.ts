@@ -128,6 +128,25 @@ test('a module whose fields were never read offers to read them', async () => {
   await page.getByRole('group', {name: 'Match fields'}).waitFor()
 })
 
+test('unsaved general settings stay after the configuration changed meanwhile', async () => {
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/settings`)
+  await page.getByLabel('Expression context').fill('{"region": "north"}')
+  await ok(org.call('PATCH', `/orgs/${org.org}/config/modules/Deals?connector=${org.connector}`, {singular: 'Contract'}), 200)
+  await page.getByRole('button', {name: 'Save', exact: true}).click()
+  const reloaded = page.waitForResponse(answer => answer.url().endsWith('/config/settings') && answer.request().method() === 'GET')
+  await page.getByRole('button', {name: 'Try again'}).click()
+  await (await reloaded).finished()
+  await page.getByRole('alert').waitFor({state: 'detached'})
+  await page.getByRole('button', {name: 'Save', exact: true}).click()
+  await page.locator('.toast').filter({hasText: 'Settings saved'}).waitFor()
+  const {settings} = await ok(org.call('GET', `/orgs/${org.org}/config/settings`), 200)
+  assert.deepEqual(settings.expressionContext, {region: 'north'})
+  assert.deepEqual(visitor.complaints, [])
+})
+
 test('dates on pages follow the date format of the settings', async () => {
   const visitor = await here.open()
   const {page} = visitor

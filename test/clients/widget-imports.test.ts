@@ -24,6 +24,7 @@ import {sayTested} from '../../api/clients/widget/imports/tried.ts'
 import {assertSample, sampleShape} from '../../shared/assistant/sample.ts'
 import {Cleaning} from '../../shared/files/cleaning/cleaning.ts'
 import {Flow as ServerFlow} from '../../shared/mapping/flows/flow.ts'
+import {fixOf} from '../../workers/checks/fixes.ts'
 import {field, problem, proposal} from './widget-samples.ts'
 
 const fields = [
@@ -239,6 +240,10 @@ test('a problem is grouped by severity, names its place, and links to the column
   t.deepEqual(mendAt({...problem, kind: 'file_gone'}), {source: 's'})
   t.is(sayFix(problem), 'Correct the cells.')
   t.notRegex(sayFix({kind: 'ambiguous', fix: 'choices {"A": {}}'}), /choices/)
+  for (const kind of ['field_missing', 'module_missing', 'option_missing', 'duplicate_match', 'empty', 'ragged']) {
+    t.regex(fixOf(kind), /POST|strike|shortRows/, 'the text of the API names its options')
+    t.notRegex(sayFix({kind, fix: fixOf(kind)}), /POST|strike|shortRows/)
+  }
 })
 
 test('the test result of an expression is one sentence', t => {

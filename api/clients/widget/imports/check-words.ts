@@ -41,6 +41,12 @@ const fixes: Record<string, string> = {
   undecodable: t.acceptTheseBytesChooseAnother,
   not_in_picklist: t.matchTheWordsToOptionsCorrectThem,
   value_unmapped: t.addTheseValuesToTheValueMap,
+  field_missing: t.mapAnotherField,
+  module_missing: t.chooseAnotherModule,
+  option_missing: t.chooseALayoutOrRule,
+  duplicate_match: t.mergeTheseRows,
+  empty: t.excludeOrFillSuchRows,
+  ragged: t.correctTheDelimiter,
 }
 
 /** Describes how to fix a problem. The API's texts name options of the API, so some kinds of problems have a different text here. */

@@ -11,10 +11,11 @@ import {count} from '../ui/format.ts'
 import {withLabel} from '../ui/labels.ts'
 import {Problem} from '../ui/notice.ts'
 import {describeProblemGroup, groupsOf, mendAt, sayFix, sayPlace} from './check-words.ts'
-import {canFixValues, FixValues} from './fix-values.ts'
+import {FixValues} from './fix-values.ts'
 import type {CheckProblem, Imported} from './import.ts'
 import type {LoadedImport} from './known.ts'
 import {useFieldLabels} from './module-data.ts'
+import {withFixableValues} from './value-entries.ts'
 
 /**
  * The problems that the last check found, grouped by severity. The groups are collapsed at first. Problems that a value map can fix are shown
@@ -23,7 +24,7 @@ import {useFieldLabels} from './module-data.ts'
 export const ReviewProblems = ({known: {import: found, checks, again}}: {known: LoadedImport}) => {
   if (!checks || checks.checks.endedAt === null || checks.problems.length === 0) return null
   return html`
-    ${checks.problems.filter(problem => !embed.value && canFixValues(found, problem)).map(problem => html`<${FixValues} key=${`${problem.flow} ${problem.field}`} found=${found} problem=${problem} again=${again} />`)}
+    ${embed.value ? null : withFixableValues(found, checks.problems).map(problem => html`<${FixValues} key=${`${problem.flow} ${problem.field}`} found=${found} problem=${problem} again=${again} />`)}
     <${Problems} key=${checks.checks.endedAt} found=${found} first=${checks} />
   `
 }
