@@ -259,7 +259,7 @@ test('each step of an import shows its state', t => {
   const source = {id: 's', problems: [{kind: 'ambiguous', column: 'A', message: '', fix: ''}]} as unknown as Source
   const found = {state: 'draft', flows: [], slots: [], sources: []} as unknown as ImportProgress['import']
   const states = (standing: ImportProgress) => stepsOf(standing).map(({state}) => state)
-  t.deepEqual(states({import: found, checks: null, runs: null}), Array(4).fill('todo'))
+  t.deepEqual(states({import: found, checks: null, runs: []}), Array(4).fill('todo'))
   const ready = {...found, state: 'ready', flows: [flow], sources: [source]} as ImportProgress['import']
   const checks = {checks: {state: 'done', startedAt: '', endedAt: 'x', rows: 1, stale: false}, problems: [problem]}
   const run = {id: 'r', state: 'ended', dryRun: false, counts: {}, stop: null, endedAt: 'x', authorisedAt: ''}
@@ -271,10 +271,10 @@ test('each step of an import shows its state', t => {
   }
   t.deepEqual(states(later), ['done', 'todo', 'busy', 'todo'])
   const unread = {...ready, sources: [{...source, problems: [{kind: 'encoding'}]}]} as unknown as ImportProgress['import']
-  t.is(stepsOf({import: unread, checks, runs: null})[0]!.said, '1 question')
+  t.is(stepsOf({import: unread, checks, runs: []})[0]!.said, '1 question')
   const trying = [{...run, dryRun: true, endedAt: null}]
   t.like(stepsOf({import: ready, checks, runs: trying})[1]!, {key: 'review', state: 'busy'})
-  t.like(stepsOf({...later, runs: null})[1]!, {state: 'todo', said: 'out of date'}, 'the file or the mapping changed since the check')
+  t.like(stepsOf({...later, runs: []})[1]!, {state: 'todo', said: 'out of date'}, 'the file or the mapping changed since the check')
 })
 
 test('a sample of a file always fits the limits of the server', t => {
