@@ -178,6 +178,8 @@ test('default mappings of the org start a new flow if the file has their column,
 test('values missing in a picklist are listed once, ignoring case', t => {
   const tier = field('Tier', {picklist: [{display: 'Gold', actual: 'G'}]})
   t.deepEqual(strangeWords(['gold', 'g', ' Silver', 'silver', ''], tier), ['silver'])
+  const country = field('Country', {picklist: [{display: 'Österreich', actual: 'AT'}]})
+  t.deepEqual(strangeWords(['Österreich'.normalize('NFD')], country), [], 'texts from macOS are decomposed')
 })
 
 test('every kind of cleaning step becomes one that the server accepts, or names its missing input', t => {
