@@ -156,23 +156,30 @@ test('an issue is found by its path, and one in an expression gives line and col
   t.deepEqual(issuesAt(issues, 0, 'fields', 10), [])
 })
 
-test('default mappings of the organisation start a new flow if the file has their column', t => {
+test('default mappings of the org start a new flow if the file has their column, and seed mappings of the module precede them', t => {
   const told = [
     field('Source', {annotation: {defaultMapping: {mode: 'static', staticValue: 'Fair'}}}),
     field('Tier', {annotation: {defaultMapping: {mode: 'column', source: 'Level'}}}),
     field('City', {annotation: {description: 'x'}}),
   ]
-  t.deepEqual(usualMappings(told, ['Name']), [{field: 'Source', mode: 'static', staticValue: 'Fair'}])
-  t.is(usualMappings(told, ['Level']).length, 2)
+  t.deepEqual(usualMappings(told, ['Name'], []), [{field: 'Source', mode: 'static', staticValue: 'Fair'}])
+  t.is(usualMappings(told, ['Level'], []).length, 2)
   const [, tier] = told
   const skipped = {...tier!, annotation: {defaultMapping: {...tier!.annotation!.defaultMapping, skip: true}}}
-  t.deepEqual(usualMappings([skipped], ['Level']), [{field: 'Tier', mode: 'skip'}])
-  t.deepEqual(usualMappings([{...tier!, excluded: true}], ['Level']), [])
+  t.deepEqual(usualMappings([skipped], ['Level'], []), [{field: 'Tier', mode: 'skip'}])
+  t.deepEqual(usualMappings([{...tier!, excluded: true}], ['Level'], []), [])
+  const seeded = (seed: object) => usualMappings([tier!], ['Level', 'Rank'], [{field: 'Tier', ...seed}])
+  t.deepEqual(seeded({skip: true}), [{field: 'Tier', mode: 'skip'}])
+  t.deepEqual(seeded({mode: 'skip'}), [{field: 'Tier', mode: 'skip'}])
+  t.deepEqual(seeded({source: 'Rank'}), [{field: 'Tier', mode: 'column', source: 'Rank'}])
+  t.deepEqual(seeded({mode: 'column', source: 'Class'}), [{field: 'Tier', mode: 'column', source: 'Level'}])
 })
 
 test('values missing in a picklist are listed once, ignoring case', t => {
   const tier = field('Tier', {picklist: [{display: 'Gold', actual: 'G'}]})
   t.deepEqual(strangeWords(['gold', 'g', ' Silver', 'silver', ''], tier), ['silver'])
+  const country = field('Country', {picklist: [{display: 'Österreich', actual: 'AT'}]})
+  t.deepEqual(strangeWords(['Österreich'.normalize('NFD')], country), [], 'texts from macOS are decomposed')
 })
 
 test('every kind of cleaning step becomes one that the server accepts, or names its missing input', t => {

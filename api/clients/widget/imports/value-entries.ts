@@ -65,4 +65,4 @@ export const positionOf = (entries: readonly ValueEntry[], from: string): number
   entries.findIndex(entry => fold(entry.from) === fold(from))
 
 const isMapped = (entries: readonly ValueEntry[], value: string) => positionOf(entries, value) >= 0
-const fold = (text: string) => text.trim().toLowerCase()
+const fold = (text: string) => text.normalize('NFC').trim().toLowerCase()
