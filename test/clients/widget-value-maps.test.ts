@@ -35,6 +35,7 @@ test('the editor of a value map lists values that need an entry, and changes one
   t.deepEqual(putEntry(entries, 'OLD', 'Retail')[0], {from: 'old ', to: 'Retail'})
   t.deepEqual(putEntry(entries, 'gone', null), [entries[0]!])
   t.is(positionOf(entries, 'gone'), 1)
+  t.is(positionOf([{from: 'Österreich', to: 'AT'}], 'österreich'.normalize('NFD')), 0)
   const before = {field: 'Tier', mode: 'column' as const, picklist: 'map' as const, map: {gold: 'Gold'}}
   t.deepEqual(entriesOf(before), [{from: 'gold', to: 'Gold'}])
   t.deepEqual(withEntries(before, entries), {values: entries, map: null, picklist: null, otherwise: null})

@@ -57,7 +57,7 @@ export const sayFix = ({kind, fix}: Pick<CheckProblem, 'kind' | 'fix'>): string 
 }
 
 /** Returns the query parameters with which the match step shows the file or field to fix. */
-export const mendAt = ({kind, source, flow, field}: CheckProblem): Record<string, string> => {
+export const fixQuery = ({kind, source, flow, field}: CheckProblem): Record<string, string> => {
   if (ofFiles.includes(kind)) return source ? {source} : {}
   return {...(flow && {flow}), ...(source && {source}), ...(field && {field})}
 }

@@ -65,7 +65,7 @@ export const positionOf = (entries: readonly ValueEntry[], from: string): number
   entries.findIndex(entry => fold(entry.from) === fold(from))
 
 const isMapped = (entries: readonly ValueEntry[], value: string) => positionOf(entries, value) >= 0
-const fold = (text: string) => text.trim().toLowerCase()
+const fold = (text: string) => text.normalize('NFC').trim().toLowerCase()
 
 type FlowsOf = Pick<Imported, 'flows'>
 
