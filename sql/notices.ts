@@ -54,12 +54,12 @@ type NoticeTarget = {org: string; kind: string; schedule: string | null}
 
 /**
  * Lists enabled endpoints that subscribe to this kind for all schedules or for this one, or that a rule of the org or schedule names for this kind.
- * Locks them, so that disabling an endpoint waits for the deliveries and can drop them.
+ * Locks them, so that disabling an endpoint waits for the deliveries and can drop them. Without `isForPeople`, leaves out chats.
  */
-export const listEndpointsToNotify = (tx: Tx, {org, kind, schedule}: NoticeTarget) =>
+export const listEndpointsToNotify = (tx: Tx, {org, kind, schedule, isForPeople}: NoticeTarget & {isForPeople: boolean}) =>
   tx.anyFirst(sql.type(z.object({id: z.string()}))`
     select id from webhook_endpoints e
-    where org_id = ${org} and enabled and ((${kind} = any(events) and (schedule_id is null or schedule_id = ${schedule}))
+    where org_id = ${org} and enabled and (${isForPeople} or kind = 'json') and ((${kind} = any(events) and (schedule_id is null or schedule_id = ${schedule}))
       or exists (select from notice_rules r where r.org_id = e.org_id and (r.schedule_id is null or r.schedule_id = ${schedule})
         and ${kind} = any(r.kinds)
         and e.id = any(r.endpoints)))

@@ -58,6 +58,22 @@ test('a notice is delivered, signed, to the endpoints subscribed to its event, a
   for (const path of ['/ends', '/none', '/other']) t.deepEqual(receiver.at(path), [])
 })
 
+test('the end of a dry run is sent to programs, not to people', async t => {
+  const org = await openNoticing(house)
+  const {webhook} = await org.addEndpoint(receiver.url('/dry'))
+  await org.addEndpoint(receiver.url('/dry-chat'), {kind: 'slack'})
+  await house.makeOrg({org: org.org, role: 'operator', email: 'dry@example.org'})
+  await ok(org.call('PUT', `/orgs/${org.org}/notices`, {emails: ['dry@example.org'], endpoints: [], on: ['run.ended']}), 200)
+  await org.say('run.ended', {about: {run: newId('run'), dryRun: true}})
+  const sent = await untilDeliveries(org, all => all.length > 0 && all.every(({state}) => state === 'delivered'))
+  t.deepEqual(
+    sent.map(({endpoint, person}) => endpoint ?? person),
+    [webhook.id],
+  )
+  await org.say('run.ended', {about: {run: newId('run'), dryRun: false}})
+  t.is((await untilDeliveries(org, all => all.length === 4)).length, 4)
+})
+
 test('notice rules name endpoints and members for their events, and each gets a notice once', async t => {
   const org = await openNoticing(house)
   const {webhook} = await org.addEndpoint(receiver.url('/named'), {events: []})

@@ -28,13 +28,16 @@ export const expandAll = async ({db, config, log, drain}: WorkerDeps): Promise<v
   }
 }
 
+/** A dry run is announced to programs only, because the review makes one after each edit. */
 const expand = async (tx: Tx, config: WorkerDeps['config'], notice: Notice) => {
   const {no, org, kind} = notice
+  const isForPeople = notice.about.dryRun !== true
   const {schedule, body} = await compose(tx, config, notice)
   await keepBody(tx, {no, schedule, body: JSON.stringify(body)})
   const filter = {org, kind, schedule}
-  for (const endpoint of await listEndpointsToNotify(tx, filter)) await insertDelivery(tx, {id: newId('dlv'), org, notice: no, endpoint})
-  if (!config.SMTP_URL) return
+  for (const endpoint of await listEndpointsToNotify(tx, {...filter, isForPeople}))
+    await insertDelivery(tx, {id: newId('dlv'), org, notice: no, endpoint})
+  if (!config.SMTP_URL || !isForPeople) return
   const people = [
     ...(await listPeopleToNotify(tx, filter)),
     ...(kind === 'webhook.disabled' ? await listAdmins(tx, {org, limit: mostAdmins}) : []),

@@ -51,7 +51,7 @@ export const findInheritedRows = async (
 
 const deletedBefore = {
   outcome: 'skipped',
-  code: 'GONE',
+  code: 'DELETED_BEFORE',
   message: 'An earlier run of this retry chain deleted the record of the row. To write the row, start a new run',
 } as const
 
