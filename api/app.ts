@@ -38,7 +38,11 @@ export const createApp = (
   // Each path has one spelling, because the gates before the router compare paths literally.
   const router = new Router({sensitive: true, strict: true})
   const limits = openRateLimits(deps.config)
-  for (const route of table.toSorted(literalFirst)) router[route.method](route.path, serveRoute({...deps, limits}, route, draining))
+  for (const route of table.toSorted(literalFirst)) {
+    router[route.method](route.path, serveRoute({...deps, limits}, route, draining))
+    // The router adds HEAD to each GET. A GET with an effect refuses HEAD.
+    if (route.method === 'get' && effectOf(route) !== 'read') router.stack.at(-1)!.methods = ['GET']
+  }
   const app = new Koa({proxy: deps.config.TRUSTED_PROXIES > 0, maxIpsCount: deps.config.TRUSTED_PROXIES})
   app.on('error', error => deps.log.warn({err: error}, 'answer broke off'))
   app.use(observe(deps.log, draining, securityHeaders(deps.config)))
@@ -58,12 +62,10 @@ const never = new AbortController().signal
 
 const serveRoute = (deps: LimitedDeps, route: Route, draining: AbortSignal): Middleware => {
   const {access, params, query, status = 200} = route
-  const isQuietGet = route.method !== 'get' || effectOf(route) === 'read'
   return async ctx => {
     ctx.state.route = route.path
     ctx.state.challenge = route.challenge?.(deps.config)
     route.guard?.(deps.config, ctx.headers)
-    if (ctx.method === 'HEAD' && !isQuietGet) throw methodNotAllowed(ctx, ['GET'])
     const admitted = async () => ('public' in access ? null : admitRequest(deps, {access, effect: effectOf(route)}, ctx))
     const caller = await admitted()
     const input = {

@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {isPooled} from '../sql/pooler.ts'
+import {originOf} from './accounts/origins.ts'
 import {readPattern, readPrivateHost} from './schedules/outbound/hosts.ts'
 import {DEVELOPMENT_CRM_SECRET, DEVELOPMENT_KEY} from './security/key-safety.ts'
 import {rules} from './setting-rules.ts'
@@ -19,13 +20,22 @@ const list = z.string().transform(text =>
 const keyRing = list.transform((pairs, ctx) => {
   if (!pairs.length)
     ctx.addIssue({code: 'custom', message: 'No key is given. Each is <id>:<32 bytes in base64>, e.g. k1:$(openssl rand -base64 32)'})
+  const ids = new Set<string>()
   return pairs.map(pair => {
     const [id = '', base64 = ''] = pair.split(':')
     const key = Buffer.from(base64, 'base64')
     if (!id || key.length !== 32)
       ctx.addIssue({code: 'custom', message: 'Each key is <id>:<32 bytes in base64>, e.g. k1:$(openssl rand -base64 32)'})
+    if (ids.has(id)) ctx.addIssue({code: 'custom', message: `Two keys have the id ${id}. Give the newer key another id, e.g. k2`})
+    ids.add(id)
     return {id, key}
   })
+})
+
+/** Parses a key ring for sealed values, whose parts are separated by dots. */
+const sealKeyRing = keyRing.superRefine((ring, ctx) => {
+  for (const {id} of ring)
+    if (id.includes('.')) ctx.addIssue({code: 'custom', message: `The key id ${id} has a dot. Write ${id.replaceAll('.', '-')}`})
 })
 
 /** Parses the origins that generic connections may call: https, or http to a loopback address. */
@@ -75,6 +85,8 @@ const listOf = (read: (text: string) => string | null, message: string) =>
     }),
   )
 
+const readReturnOrigin = (text: string) => (text.includes('*') ? null : originOf(text))
+
 /** The form of ADMIN_TOKEN and METRICS_TOKEN: a valid bearer (RFC 6750), long enough that it cannot be guessed. */
 const adminToken = z
   .string()
@@ -96,12 +108,12 @@ const Environment = z.object({
   S3_ACCESS_KEY_ID: z.string().optional(),
   S3_SECRET_ACCESS_KEY: z.string().optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
-  SECRETS_KEYS: keyRing.prefault(DEVELOPMENT_KEY),
+  SECRETS_KEYS: sealKeyRing.prefault(DEVELOPMENT_KEY),
   SESSION_KEYS: keyRing.prefault(DEVELOPMENT_KEY),
   ADMIN_TOKEN: adminToken.optional(),
   METRICS_TOKEN: adminToken.optional(),
   METRICS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
-  RETURN_ORIGINS: list.prefault(''),
+  RETURN_ORIGINS: listOf(readReturnOrigin, 'each is an origin, e.g. https://app.example.com').prefault(''),
   CRM_CLIENT_ID: z.string().default('1000.LADING'),
   CRM_CLIENT_SECRET: z.string().default(DEVELOPMENT_CRM_SECRET),
   CRM_CLIENTS: jsonOf(crmClients, '{"eu": {"id": "1000.ABC", "secret": "…"}}').prefault('{}'),

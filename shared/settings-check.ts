@@ -4,7 +4,7 @@ import {parseArgs} from 'node:util'
 import {openHot, sqlStateOf} from '../sql/database.ts'
 import {readMigrationState, readServerVersion, readTimeouts} from '../sql/health.ts'
 import {isPooled} from '../sql/pooler.ts'
-import {inspectSettings, readEnvironment, settingNames, storageOf} from './config.ts'
+import {directUrlOf, inspectSettings, readEnvironment, settingNames, storageOf} from './config.ts'
 import {openStorage} from './storage/storage.ts'
 
 /** The result of checking one setting. `text` says what was found or what to do. */
@@ -12,7 +12,9 @@ export type SettingFinding = {name: string; state: 'ok' | 'default' | 'problem';
 
 type Environment = Record<string, string | undefined>
 
-const secret = /KEY|SECRET|TOKEN|CLIENTS|DATABASE_URL|SMTP_URL/
+const secret = /KEY|SECRET|TOKEN|CLIENTS|DATABASE_(DIRECT_)?URL|SMTP_URL/
+/** The user and the password in a URL. */
+const userInfo = /(?<=:\/\/)[^/?#]*@/
 const oldestServer = 150_000
 const undefinedTable = '42P01'
 
@@ -30,11 +32,13 @@ export const checkSettings = async (environment: Environment): Promise<SettingFi
     )
   }
   await probe('DATABASE_URL', () => checkDatabase(config.DATABASE_URL))
+  if (config.DATABASE_URL && (config.DATABASE_DIRECT_URL || isPooled(config.DATABASE_URL)))
+    await probe('DATABASE_DIRECT_URL', async () => checkDirect(directUrlOf(config)))
   await probe(config.S3_BUCKET ? 'S3_BUCKET' : 'STORAGE_DIR', () => checkStorage(config))
   return settingNames.map(name => {
     const problem = found.get(name)
     if (problem !== undefined) return {name, state: 'problem', text: problem}
-    const value = !given.includes(name) ? '' : secret.test(name) ? 'is set' : environment[name]!
+    const value = !given.includes(name) ? '' : secret.test(name) ? 'is set' : environment[name]!.replace(userInfo, '…@')
     const text = [value, probed.get(name)].filter(Boolean).join(', ')
     return {name, state: given.includes(name) ? 'ok' : 'default', text}
   })
@@ -44,11 +48,9 @@ const checkDatabase = async (url: string | undefined): Promise<string> => {
   if (!url) throw new Error('Set DATABASE_URL to a PostgreSQL of version 15 or later')
   const hot = openHot(url, {connections: 1})
   try {
-    const [server] = await readServerVersion(hot, []).catch(error => {
-      throw new Error(`The database does not answer (${(error as Error).message}). Check the address, the password and the network`)
-    })
-    const version = `PostgreSQL ${Math.floor(server!.version / 10_000)}`
-    if (server!.version < oldestServer) throw new Error(`The server is ${version}. Use version 15 or later`)
+    const number = await readVersion(hot)
+    const version = `PostgreSQL ${Math.floor(number / 10_000)}`
+    if (number < oldestServer) throw new Error(`The server is ${version}. Use version 15 or later`)
     const pending = await countPending(hot)
     if (pending === null) throw new Error(`${version} answers, but the schema is missing. Run npm run migrate`)
     if (pending > 0) throw new Error(`${version} answers, but ${pending} migrations are pending. Run npm run migrate`)
@@ -59,6 +61,24 @@ const checkDatabase = async (url: string | undefined): Promise<string> => {
   } finally {
     await hot.end()
   }
+}
+
+/** Checks the address that `npm run migrate` uses. */
+const checkDirect = async (url: string): Promise<string> => {
+  const hot = openHot(url, {connections: 1})
+  try {
+    await readVersion(hot)
+    return 'the database answers'
+  } finally {
+    await hot.end()
+  }
+}
+
+const readVersion = async (hot: ReturnType<typeof openHot>): Promise<number> => {
+  const [server] = await readServerVersion(hot, []).catch(error => {
+    throw new Error(`The database does not answer (${(error as Error).message}). Check the address, the password and the network`)
+  })
+  return server!.version
 }
 
 const roleTimeouts =

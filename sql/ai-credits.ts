@@ -162,12 +162,13 @@ export const insertReservation = async (tx: Tx, {org, ref, feature, amount, seco
   await holdCredits(tx, {org, ref, amount})
 }
 
+/** Includes grants that expired since the caller brought the account up to date, because the checked balance includes them. */
 export const holdCredits = (tx: Tx, {org, ref, amount}: {org: string; ref: string; amount: number}) =>
   tx.query(sql.type(Empty)`
     with free as (
       select ref, remaining + remaining_fraction as remaining, held + held_fraction as held, ${freed} as free,
         sum(${freed}) over (order by pool, expires_at nulls last, created_at, ref) - ${freed} as before
-      from credit_grants where org_id = ${org} and ${freed} > 0 and (expires_at is null or expires_at > lading_now())),
+      from credit_grants where org_id = ${org} and ${freed} > 0),
     taken as (
       select ref, remaining, held + least(free, ${amount} - before) as held, least(free, ${amount} - before) as amount
       from free where before < ${amount}),

@@ -50,7 +50,7 @@ const Mailable = z.object({email: z.string(), role: Role, orgName: z.string(), e
 
 /**
  * Finds the invitation if it may be mailed. The invitation must be pending and not mailed within `againAfterSeconds`. Its org must be open and
- * have mailed fewer than `mostPerDay` invitations in the last day.
+ * have mailed fewer than `mostPerDay` invitations in the last day. Other invitations that wait for their e-mail count as mailed.
  */
 export const findMailable = (
   db: Db,
@@ -61,10 +61,19 @@ export const findMailable = (
     from invitations join orgs on orgs.id = org_id
     where org_id = ${org} and invitations.id = ${id} and withdrawn_at is null and used_at is null and expires_at > lading_now() and closed_at is null
       and (mailed_at is null or mailed_at < lading_now() - make_interval(secs => ${againAfterSeconds}))
-      and (select count(*) from invitations others where others.org_id = ${org} and others.mailed_at > lading_now() - interval '1 day') < ${mostPerDay}`)
+      and (select count(*) from invitations others where others.org_id = ${org} and (others.mailed_at > lading_now() - interval '1 day'
+        or (others.mail_queued_at > lading_now() - interval '1 day' and others.id <> invitations.id))) < ${mostPerDay}`)
 
-export const markMailed = (db: Db, {org, id}: {org: string; id: string}) =>
-  db.query(sql.type(z.object({}))`update invitations set mailed_at = lading_now() where org_id = ${org} and id = ${id}`)
+type InvitationRef = {org: string; id: string}
+
+export const markMailQueued = (tx: Tx, {org, id}: InvitationRef) =>
+  tx.query(sql.type(z.object({}))`update invitations set mail_queued_at = lading_now() where org_id = ${org} and id = ${id}`)
+
+/** Stores that the invitation no longer waits for its e-mail, and when it was mailed. */
+export const settleMail = (db: Db, {org, id, isMailed}: InvitationRef & {isMailed: boolean}) =>
+  db.query(sql.type(z.object({}))`
+    update invitations set mail_queued_at = null, mailed_at = case when ${isMailed} then lading_now() else mailed_at end
+    where org_id = ${org} and id = ${id}`)
 
 const Received = z.object({id: z.string(), org: z.object({id: z.string(), name: z.string()}), role: Role, expiresAt: z.string()})
 

@@ -80,10 +80,11 @@ export const markInvited = (tx: Tx, {org, person}: {org: string; person: string}
 export const markUninvited = (tx: Tx, {org, person}: {org: string; person: string}) =>
   tx.query(sql.type(z.object({}))`update members set invited = false where org_id = ${org} and person_id = ${person} and invited`)
 
-/** Finds the person's newest membership whose `invited` flag is set, or null. */
+/** Finds the person's newest membership whose `invited` flag is set, or null. Memberships of open orgs come first. */
 export const findInvited = (db: Db, person: string) =>
   db.maybeOne(sql.type(z.object({org: z.string(), role: Role}))`
-    select org_id as org, role from members where person_id = ${person} and invited order by created_at desc, id desc limit 1`)
+    select org_id as org, role from members join orgs on orgs.id = org_id
+    where person_id = ${person} and invited order by closed_at is not null, members.created_at desc, members.id desc limit 1`)
 
 /** Locks the membership until the transaction ends. `version`: a text that differs after each change of the membership. */
 export const lockMember = (tx: Tx, {org, person}: {org: string; person: string}) =>

@@ -75,7 +75,7 @@ export const findPlanVersion = (db: Db, id: string) =>
   db.maybeOne(sql.type(PlanVersion)`select ${columns} from plan_versions p where id = ${id}`)
 
 /** Amounts in the smallest unit of the currency. They are decimals, because one row may cost less than a unit. */
-const Amounts = z.object({
+export const Amounts = z.object({
   currency: z.string(),
   amounts: z.record(z.string(), z.string()),
   taxBehavior: z.enum(['inclusive', 'exclusive']).nullish(),

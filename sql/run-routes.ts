@@ -9,6 +9,10 @@ export const keepRoute = (db: Db, {run, flow, match, why}: RunRoute) =>
     insert into run_routes (run_no, flow_no, match, why) values (${run}, ${flow}, ${match}, ${why})
     on conflict (run_no, flow_no) do update set match = excluded.match, why = excluded.why`)
 
+/** Whether an owner of the run chose record calls for the flow. */
+export const isWrittenByRecords = (db: Db, {run, flow}: Pick<RunRoute, 'run' | 'flow'>) =>
+  db.exists(sql.type(z.object({}))`select from run_routes where run_no = ${run} and flow_no = ${flow} and write = 'records'`)
+
 type WriteRoute = {run: number; flow: number; write: 'records' | 'bulk'; why: string}
 
 /** Stores how a flow writes records. A flow without matching has no route yet, so its match route becomes `query`. */

@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
+import {Amounts} from './plans.ts'
 
 /** The plan to which a subscription changes at the end of its period; `free` if the subscription ends. */
 export const PendingPlan = z.object({
@@ -24,13 +25,15 @@ const Subscription = z.object({
   pending: PendingPlan.nullable(),
   overageItemId: z.string().nullable(),
   card: z.string().nullable(),
+  /** What the items cost while the plan item has the price `paid.priceId`. An earlier release changes `priceId` without these amounts. */
+  paid: Amounts.extend({priceId: z.string()}).nullable(),
   readAt: z.string(),
 })
 export type Subscription = z.output<typeof Subscription>
 
 const subscription = sql.fragment`org_id as org, subscription_id as id, status, plan_version_id as "planVersionId", interval, price_id as "priceId",
   period_starts_at as "periodStartsAt", period_ends_at as "periodEndsAt", trial_ends_at as "trialEndsAt", cancels_at as "cancelsAt", pending,
-  overage_item_id as "overageItemId", card, read_at as "readAt"`
+  overage_item_id as "overageItemId", card, paid_amounts as paid, read_at as "readAt"`
 
 /** Finds the org's subscription as last read. It may have ended. */
 export const findSubscription = (db: Db, org: string) =>
@@ -40,13 +43,15 @@ export const findSubscription = (db: Db, org: string) =>
 export const keepSubscription = (tx: Tx, s: Omit<Subscription, 'readAt'>) =>
   tx.query(sql.type(z.object({}))`
     insert into subscriptions (org_id, subscription_id, status, plan_version_id, interval, price_id, period_starts_at, period_ends_at,
-      trial_ends_at, cancels_at, pending, overage_item_id, card, read_at)
+      trial_ends_at, cancels_at, pending, overage_item_id, card, paid_amounts, read_at)
     values (${s.org}, ${s.id}, ${s.status}, ${s.planVersionId}, ${s.interval}, ${s.priceId}, ${s.periodStartsAt}, ${s.periodEndsAt},
-      ${s.trialEndsAt}, ${s.cancelsAt}, ${s.pending && sql.jsonb(s.pending)}, ${s.overageItemId}, ${s.card}, lading_now())
+      ${s.trialEndsAt}, ${s.cancelsAt}, ${s.pending && sql.jsonb(s.pending)}, ${s.overageItemId}, ${s.card},
+      ${s.paid && sql.jsonb(s.paid)}, lading_now())
     on conflict (org_id) do update set subscription_id = excluded.subscription_id, status = excluded.status,
       plan_version_id = excluded.plan_version_id, interval = excluded.interval, price_id = excluded.price_id,
       period_starts_at = excluded.period_starts_at, period_ends_at = excluded.period_ends_at, trial_ends_at = excluded.trial_ends_at,
       cancels_at = excluded.cancels_at, pending = excluded.pending, overage_item_id = excluded.overage_item_id, card = excluded.card,
+      paid_amounts = excluded.paid_amounts,
       read_at = excluded.read_at`)
 
 /** Marks the org's subscription as ended, because the provider does not know it any more. */

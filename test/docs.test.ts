@@ -88,6 +88,11 @@ test('every npm script that a page names exists', t => {
   t.deepEqual(missing, [])
 })
 
+test('docs/operations.md names the file that runs in a container behind each npm script for operators', t => {
+  const {scripts} = JSON.parse(read('package.json')) as {scripts: Record<string, string>}
+  for (const script of ['migrate', 'maintenance', 'secrets']) t.true(read('docs/operations.md').includes(`| \`${scripts[script]}`), script)
+})
+
 test('docs/configuration.md lists every variable of the configuration with default, unit and effect, and no other', t => {
   const [, declared = ''] = /const Environment = z\.object\(\{([\s\S]*?)\n\}\)/.exec(read('shared/config.ts')) ?? []
   const variables = [...declared.matchAll(/^ {2}([A-Z][A-Z0-9_]+):/gm)].map(([, name]) => name!)

@@ -9,17 +9,23 @@ export const mapColumn = ({apiName, type}: Pick<Field, 'apiName' | 'type'>, colu
   empty: 'leave',
 })
 
+type DefaultMapping = Partial<Mapping> & {skip?: boolean}
+
 /**
- * Returns the org's default mappings whose columns exist in the file, and those that need no column. Leaves out excluded fields. A field that the org
- * skips gets a mapping that skips it, so that no proposal maps it.
+ * Returns the org's default mappings whose columns exist in the file, and those that need no column. `seeds`: the module's seed mappings, which precede
+ * the default mappings in the fields' annotations. Leaves out excluded fields. A field that the org skips gets a mapping that skips it, so that no
+ * proposal maps it.
  */
 export const usualMappings = (
   fields: readonly Pick<Field, 'apiName' | 'annotation' | 'excluded'>[],
   columns: readonly string[],
+  seeds: readonly DefaultMapping[],
 ): Mapping[] =>
   fields.flatMap(({apiName, annotation, excluded}): Mapping[] => {
-    const {mode, source, skip, ...rest}: Partial<Mapping> & {skip?: boolean} = annotation?.defaultMapping ?? {}
-    if (skip) return [{field: apiName, mode: 'skip'}]
-    if (excluded || !mode || (source && !columns.includes(source))) return []
+    const defaults: DefaultMapping[] = [...seeds.filter(({field}) => field === apiName), annotation?.defaultMapping ?? {}]
+    const fitting = defaults.find(({skip, mode, source}) => skip || (source ? columns.includes(source) : mode))
+    const {source, mode = source && 'column', skip, ...rest} = fitting ?? {}
+    if (skip || mode === 'skip') return [{field: apiName, mode: 'skip'}]
+    if (excluded || !mode) return []
     return [{...rest, field: apiName, mode, ...(source && {source})}]
   })

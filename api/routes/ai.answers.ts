@@ -46,8 +46,10 @@ const Proposal = Answer({
 export const AutoMapped = Answer({
   proposals: z.array(Proposal).describe('One entry per column, in column order. No field is proposed twice'),
   model: z
-    .enum(['not_needed', 'not_configured', 'no_credits', 'unavailable', 'used'])
-    .describe('Whether the model was used. `unavailable`: it failed and cost nothing'),
+    .enum(['not_needed', 'not_configured', 'no_credits', 'not_allowed', 'unavailable', 'used'])
+    .describe(
+      'Whether the model was used. `not_allowed`: the org is suspended or a payment is late. `unavailable`: it failed and cost nothing',
+    ),
   samples: Samples,
   credits,
   turn,

@@ -46,7 +46,9 @@ const Notice = Answer({
 const subscription = Answer({
   status: z.string().meta({description: "The payment provider's status", examples: ['active']}),
   planVersionId: z.string().nullable().describe('The version of the plan it pays for. Null: not a known plan'),
-  plan: SoldPlan.nullable().describe('The version it pays for, which may not be on sale any more. Null: not a known plan'),
+  plan: SoldPlan.nullable().describe(
+    'The version it pays for, with the prices that it pays. The version may not be on sale any more. Null: not a known plan',
+  ),
   readAt: Moment('When it was last read from the payment provider'),
   period: Answer({
     start: Moment('When the paid period began').nullable().describe('When the paid period began. Null: none has'),
@@ -70,7 +72,7 @@ const BillingSummary = Answer({
   autotopup: Topup,
   overage: Answer({
     enabled: z.boolean().describe('Whether rows beyond the plan are imported and billed'),
-    available: z.boolean().describe('Whether the plan has a price for overage'),
+    available: z.boolean().describe('Whether the plan or the subscription has a price for overage'),
   }).describe('Rows beyond the plan'),
   plans: z.array(SoldPlan).describe('Plans on sale, lowest first'),
   packs: z.array(SoldPack).describe('Packs of AI credits, smallest first'),

@@ -4,6 +4,7 @@ import {runImport} from '../../shared/jobs.ts'
 import {cancelRun} from '../../shared/runs/cancel.ts'
 import {describeRun} from '../../shared/runs/describe.ts'
 import {findImportRun} from '../../shared/runs/find.ts'
+import {RunsFilter} from '../../shared/runs/history.ts'
 import {readRun} from '../../shared/runs/names.ts'
 import {resumeRun} from '../../shared/runs/resume.ts'
 import {startRun} from '../../shared/runs/start.ts'
@@ -89,11 +90,11 @@ ends with the run. To follow the run, use \`GET …/events\`.`,
     refusals: ['IMPORT_NOT_FOUND'],
     example: {query: {limit: '50'}, answer: {runs: [run]}},
     params: OfImport,
-    query: z.object({limit: limitOf({usual: 50, most: 200})}),
-    async handle({db, caller: {org, embed}, params: {id}, query: {limit}}) {
+    query: RunsFilter.pick({dryRun: true}).extend({limit: limitOf({usual: 50, most: 200})}),
+    async handle({db, caller: {org, embed}, params: {id}, query: {limit, dryRun}}) {
       const found = await findImport(db, {org, id})
       if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'There is no such import')
-      const runs = await listRuns(db, {importNo: found.no, limit, withUndos: !embed})
+      const runs = await listRuns(db, {importNo: found.no, limit, withUndos: !embed, dryRun})
       return {
         runs: await Promise.all(runs.map(async run => describeRun({run, importId: id, ...(await readRun(db, run))}))),
       }

@@ -130,7 +130,7 @@ Large files can be sent in parts: \`POST …/uploads\`.`,
       sheet: Name.optional().describe('The sheet of a workbook to read. Default: the first visible sheet with rows'),
       slot: Name.optional().describe('The slot of the template to fill. Required if the template has several'),
       reader: Reading.optional().describe(
-        'Reader options as JSON: `ReaderOptions`. Omitted options are detected: the encoding from the whole file, the rest from its first 64 KiB',
+        'Reader options as JSON: `ReaderOptions`. Omitted options are detected: the encoding and `apostrophes` from the whole file, the rest from its first 64 KiB',
       ),
     }),
     body: 'stream',

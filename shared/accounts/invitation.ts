@@ -5,6 +5,7 @@ import {
   findMailable,
   type InvitationStatus,
   keepInvitation,
+  markMailQueued,
   readInvitationStatus,
   spendInvitation,
   withdrawInvitation,
@@ -44,7 +45,10 @@ export const invite = ({db, queue, config}: InviteDeps, actor: Actor, {email, ro
     const kept = await keepInvitation(tx, {id: newId('inv'), org, email: normaliseAddress(email), role, person, days: lifeDays})
     await recordInvitation(tx, actor, {subject: 'invitation.sent', before: null, after: {invitationId: kept.id, role}})
     const isMailed = config.SMTP_URL !== undefined && (await findMailable(tx, {org, id: kept.id, ...mailLimits})) !== null
-    if (isMailed) await enqueue(queue, mailInvitation, {org, invitation: kept.id}, {tx})
+    if (isMailed) {
+      await markMailQueued(tx, {org, id: kept.id})
+      await enqueue(queue, mailInvitation, {org, invitation: kept.id}, {tx})
+    }
     return {invitation: kept, isMailed}
   })
 

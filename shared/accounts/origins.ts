@@ -18,7 +18,7 @@ export const findReturnOrigin = (config: OriginsConfig, given: string | undefine
  * Returns the origin of an HTTP URL without credentials, or null. `javascript:`, `data:` and similar URLs are refused: their origin is the text
  * "null".
  */
-const originOf = (text: string) => {
+export const originOf = (text: string): string | null => {
   const url = URL.canParse(text) ? new URL(text) : null
   return url && ['http:', 'https:'].includes(url.protocol) && !url.username && !url.password ? url.origin : null
 }

@@ -26,8 +26,11 @@ type Question = PlacedQuestion & {
   signal: AbortSignal
 }
 
-/** How the model was used. `unavailable`: the model failed, and nothing is charged. */
-export type ModelUse = 'not_needed' | 'not_configured' | 'no_credits' | 'unavailable' | 'used'
+/**
+ * How the model was used. `not_allowed`: the org is suspended or its payment is late. `unavailable`: the model failed, and nothing is charged, but
+ * it may have received sample data.
+ */
+export type ModelUse = 'not_needed' | 'not_configured' | 'no_credits' | 'not_allowed' | 'unavailable' | 'used'
 
 type MappedColumns = {proposals: MappingProposal[]; model: ModelUse; samples: SentSamples}
 
@@ -53,8 +56,8 @@ export const autoMap = async (deps: AutoMapDeps, question: Question): Promise<Au
   const open = local.flatMap(({field, confidence}, at) => (field === null || confidence < sure ? [at] : [])).slice(0, mostAsked)
   const kept = new Set(local.flatMap(({module, field}, at) => (field === null || open.includes(at) ? [] : [`${module}.${field}`])))
   const free = known.targets.filter(target => !kept.has(keyOf(target)))
-  const answer = async (model: ModelUse): Promise<AutoMap> => {
-    const mapped: MappedColumns = {proposals: mergeProposals(local, new Map()), model, samples: 'none'}
+  const answer = async (model: ModelUse, samples: SentSamples = 'none'): Promise<AutoMap> => {
+    const mapped: MappedColumns = {proposals: mergeProposals(local, new Map()), model, samples}
     return {...mapped, credits: 0, turn: keep && (await deps.db.transaction(tx => keep(tx, summariseMapping(mapped))))}
   }
   if (!question.useModel || open.length === 0 || free.length === 0) return answer('not_needed')
@@ -73,7 +76,7 @@ export const autoMap = async (deps: AutoMapDeps, question: Question): Promise<Au
     return {proposals: mergeProposals(local, byColumn), model: 'used', samples}
   }
   const heard = await askAll(deps, {org, asked, free, signal, keep: keep && ((tx, chosen) => keep(tx, summariseMapping(mappedBy(chosen))))})
-  if (typeof heard === 'string') return answer(heard)
+  if (typeof heard === 'string') return answer(heard, heard === 'unavailable' ? samples : 'none')
   return {...mappedBy(heard.value.chosen), credits: heard.credits, turn: heard.value.turn}
 }
 
@@ -99,16 +102,16 @@ const askAll = async (deps: AutoMapDeps, {org, asked, free, signal, keep}: AskAl
   const hold = asked.map(one => holdFor(one, free)).reduce(addUsage)
   try {
     return await withCredits(deps, {org, feature: 'auto_map', hold, signal}, async spent => {
-      const {value: chosen, usage} = await askEach(deps, {asked, free, signal, spent})
+      const {value: chosen, usage, uncharged} = await askEach(deps, {asked, free, signal, spent})
       const value = {chosen, turn: null as AutoMap['turn']}
       const keepTold = async (tx: Tx) => {
         if (keep) value.turn = await keep(tx, chosen)
       }
-      return {value, usage, keep: keepTold}
+      return {value, usage, uncharged, keep: keepTold}
     })
   } catch (error) {
     if (signal.aborted) return refuseModelFailure(deps.log, 'auto-map', signal)(error)
-    if (error instanceof Refusal && error.status === 402) return 'no_credits'
+    if (error instanceof Refusal && error.status === 402) return error.code === 'CREDITS_EXHAUSTED' ? 'no_credits' : 'not_allowed'
     if (!(error instanceof ModelFailure)) throw error
     return 'unavailable'
   }
@@ -142,7 +145,7 @@ const askEach = async ({model, log}: AutoMapDeps, {asked, free, signal, spent}: 
   await Promise.all(Array.from({length: atOnce}, work))
   const [first] = failures
   if (first) refusalOfModel(log, first, `auto-map, ${failures.length} of ${asked.length} columns`)
-  if (first && value.every(one => one === null))
-    throw new ModelFailure(first.message, {...first, usage: failures.map(({usage: used}) => used).reduce(addUsage)})
-  return {value, usage}
+  const uncharged = failures.map(({usage: used}) => used).reduce(addUsage, nothing)
+  if (first && value.every(one => one === null)) throw new ModelFailure(first.message, {...first, usage: uncharged})
+  return {value, usage, uncharged}
 }

@@ -7,7 +7,7 @@ import type {Config} from '../config.ts'
 import {newId} from '../ids.ts'
 import {processEnd} from '../process-end.ts'
 import type {Queue} from '../queue.ts'
-import {nothing, type Usage} from './model.ts'
+import {addUsage, nothing, type Usage} from './model.ts'
 import {ModelFailure} from './model-failure.ts'
 
 /**
@@ -37,8 +37,9 @@ type CreditsDeps = {db: Pool; queue: Queue; config: Pick<Config, 'MODEL_TIMEOUT_
 
 /**
  * The result of work that costs credits. `keep` runs in the settling transaction, so its writes are committed only if the work is charged.
+ * `uncharged`: the usage of failed parts, which is counted and not charged.
  */
-type CreditedWork<T> = {value: T; usage: Usage; keep?: (tx: Tx) => Promise<unknown>}
+type CreditedWork<T> = {value: T; usage: Usage; uncharged?: Usage; keep?: (tx: Tx) => Promise<unknown>}
 
 type ChargedWork<T> = {value: T; usage: Usage; credits: number; balance: Balance}
 
@@ -68,11 +69,15 @@ export const withCredits = async <T>(
     seen = usage
   }
   const mayCost = (total: Usage) => db.transaction(tx => raiseReservation(tx, queue, {org, ref, amount: priceOf(feature, total)}))
-  const {value, usage, keep} = await work(spent, mayCost).catch(failed)
+  const {value, usage, uncharged = nothing, keep} = await work(spent, mayCost).catch(failed)
   seen = usage
   const settling = db.transaction(async tx => {
     await keep?.(tx)
-    const {spent: credits, balance} = await settle(tx, queue, open, {usage, credits: priceOf(feature, usage), failed: false})
+    const {spent: credits, balance} = await settle(tx, queue, open, {
+      usage: addUsage(usage, uncharged),
+      credits: priceOf(feature, usage),
+      failed: false,
+    })
     return {value, usage, credits, balance}
   })
   return settling.catch(failed)

@@ -20,6 +20,7 @@ const NOTES: Record<ModelUse, string[]> = {
   not_needed: [],
   not_configured: ['No model was used, because none is configured'],
   no_credits: ['No model was used, because the AI credits were not sufficient'],
+  not_allowed: ['No model was used, because the organisation is suspended or its payment is late'],
   unavailable: ['The model did not answer. These proposals are made without it'],
 }
 

@@ -54,9 +54,10 @@ const addItem = async (deps: OverageSwitchDeps, {org}: BillingLease): Promise<Re
   const customer = (await findBillingAccount(db, org))?.customer
   const live = customer ? await findLiveSubscription(deps, {customer}) : null
   if (!live) throw new Refusal('NOT_SUBSCRIBED', 'Overage is billed with a plan. Subscribe to a plan by POST /billing/checkout first')
+  // The subscription keeps its overage price if the plan loses that price.
+  if (live.overageItemId !== null) return live
   const price = (await listPlans(db)).find(({id}) => id === live.planVersionId)?.paymentPriceOverageId
   if (!price) throw new Refusal('NOT_SOLD', 'This plan has no overage price. Change to a plan that has one, or to a higher plan')
-  if (live.overageItemId !== null) return live
   await makeItem(deps, live, price)
   const read = await readSubscription(deps, live.id)
   if (!read?.overageItemId) throw new PaymentFailure('The overage price is not on the subscription', {kind: 'unavailable'})

@@ -1,5 +1,7 @@
 import type {Db, Pool} from '../../sql/database.ts'
 import type {ChangeTarget} from '../../sql/plan-changes.ts'
+import {findPlanVersion} from '../../sql/plans.ts'
+import {findSubscription} from '../../sql/subscriptions.ts'
 import {type Code, Refusal} from '../errors.ts'
 import {type ChangeKind, classify, type WantedPlace} from './classify.ts'
 import {holdCurrent} from './credits/balance.ts'
@@ -13,11 +15,35 @@ import type {Interval} from './subscription.ts'
 
 export type WantedPlan = {target: ChangeTarget; wanted: WantedPlace}
 
-/** Finds the requested plan. Throws NOT_SOLD if the plan is not for sale. */
-export const findWanted = async (db: Db, {planKey, interval}: {planKey: string; interval: Interval}): Promise<WantedPlan> => {
+export type AskedPlan = {planKey: string; interval: Interval}
+
+/**
+ * Finds the requested plan. The present plan, which takes a pending change back, keeps its version and price, even if these are not for sale. Throws
+ * NOT_SOLD if another plan is not for sale.
+ */
+export const findWanted = async (db: Db, terms: Terms, {planKey, interval}: AskedPlan): Promise<WantedPlan> => {
   if (planKey === 'free') return {target: {planKey, planVersionId: null, interval: null, price: null}, wanted: 'free'}
+  const own = ownTarget(terms)
+  if (terms.plan && own.planKey === planKey && own.interval === interval)
+    return {target: own, wanted: {planKey, rank: terms.plan.rank, interval}}
   const {plan, price} = await findPlanForSale(db, {planKey, interval})
   return {target: {planKey, planVersionId: plan.id, interval, price}, wanted: {planKey, rank: plan.rank, interval}}
+}
+
+/** Returns the plan that the subscription pays for, as the target of a change that takes a pending change back. */
+export const ownTarget = ({plan, read, item}: Terms): ChangeTarget => ({
+  planKey: plan?.key ?? 'unknown',
+  planVersionId: read.planVersionId,
+  interval: read.interval,
+  price: item.price.id,
+})
+
+/** Throws NOT_SOLD, without a call to the provider, if the plan is neither for sale nor the org's plan in our rows. */
+export const assertOffered = async (db: Db, org: string, {planKey, interval}: AskedPlan): Promise<void> => {
+  if (planKey === 'free') return
+  const own = await findSubscription(db, org)
+  const plan = own?.interval === interval && own.planVersionId !== null ? await findPlanVersion(db, own.planVersionId) : null
+  if (plan?.key !== planKey) await findPlanForSale(db, {planKey, interval})
 }
 
 export const assertMayBuy = async ({db, payment}: {db: Db; payment: PaymentProvider}, org: string): Promise<void> => {

@@ -13,7 +13,7 @@ import {confirmationOf, settleConfirming} from './plan-change-confirm.ts'
 import {executeChange, firstCall, type PlanChangeOutcome, type PlanChangeDeps as Running, wantsConfirmation} from './plan-change-run.ts'
 import {settleUnsettled, supersede, unconfirmed} from './plan-change-settle.ts'
 import {readTerms, type Terms} from './plan-change-terms.ts'
-import {assertMayBuy, findWanted, kindOf, refusePayment, type WantedPlan} from './plan-change-wanted.ts'
+import {type AskedPlan, assertMayBuy, assertOffered, findWanted, kindOf, ownTarget, refusePayment} from './plan-change-wanted.ts'
 import {planEndOf} from './plan-end.ts'
 import {assertAsShown, readSecond, withinPeriod} from './preview.ts'
 import {readPreview, type ShownPreview} from './preview-token.ts'
@@ -35,13 +35,14 @@ const requestChange = async (
 ): Promise<PlanChangeAnswer> => {
   const {config, db} = deps
   await assertMayBuy(deps, org)
-  const changeTarget = await findWanted(db, {planKey, interval})
+  const asked = {planKey, interval}
+  await assertOffered(db, org, asked)
   const shown =
     previewToken === undefined ? null : await readPreview(config.SESSION_KEYS, previewToken, {org, person}, await readSecond(db))
   return onceSettled(deps, org, async (billingLease, earlier) => {
-    if (earlier && isSame(earlier.change, changeTarget.target, shown) && !isGone(earlier)) return answerOf(deps, earlier)
+    if (earlier && isSame(earlier.change, asked, shown) && !isGone(earlier)) return answerOf(deps, earlier)
     const replaced = await endConfirming(deps, billingLease, earlier)
-    return change(deps, billingLease, {org, person, wanted: changeTarget, shown, earlier: replaced})
+    return change(deps, billingLease, {org, person, asked, shown, earlier: replaced})
   })
 }
 
@@ -54,8 +55,7 @@ const cancelChange = async (deps: ChangePlanDeps, {org, person}: Pick<ChangePlan
   return onceSettled(deps, org, async (billingLease, earlier) => {
     const replaced = await endConfirming(deps, billingLease, earlier)
     const terms = await readTerms(deps, org)
-    const {plan, read, item} = terms
-    const target = {planKey: plan?.key ?? 'unknown', planVersionId: read.planVersionId, interval: read.interval, price: item.price.id}
+    const target = ownTarget(terms)
     const second = withinPeriod(terms, await readSecond(deps.db))
     const made = await makeChange(deps, billingLease, {org, person, kind: 'take_back', target, terms, second, earlier: replaced})
     return answerOf(deps, made, terms)
@@ -73,9 +73,9 @@ const isGone = ({state, failure}: PlanChangeOutcome) =>
  * Returns whether an earlier change is the requested one: same plan and same interval. If the earlier change and the preview are immediate, both
  * prices must also be computed for the same second.
  */
-const isSame = ({target, kind, params}: PlanChange, changeTarget: ChangeTarget, shown: ShownPreview | null) =>
-  target.planKey === changeTarget.planKey &&
-  target.interval === changeTarget.interval &&
+const isSame = ({target, kind, params}: PlanChange, {planKey, interval}: AskedPlan, shown: ShownPreview | null) =>
+  target.planKey === planKey &&
+  (planKey === 'free' || target.interval === interval) &&
   (kind !== 'now' || shown?.kind !== 'now' || shown.at === params.prorationDate)
 
 /**
@@ -111,16 +111,16 @@ const endConfirming = async (deps: ChangePlanDeps, billingLease: BillingLease, e
   return confirmed?.state === 'partial' ? confirmed : earlier
 }
 
-type Work = {org: string; person: string; wanted: WantedPlan; shown: ShownPreview | null; earlier: PlanChangeOutcome | null}
+type Work = {org: string; person: string; asked: AskedPlan; shown: ShownPreview | null; earlier: PlanChangeOutcome | null}
 
 const change = async (
   deps: ChangePlanDeps,
   billingLease: BillingLease,
-  {org, person, wanted: changeTarget, shown, earlier}: Work,
+  {org, person, asked, shown, earlier}: Work,
 ): Promise<PlanChangeAnswer> => {
   const terms = await readTerms(deps, org)
-  const kind = await kindOf(deps.db, org, terms, changeTarget)
-  const {target} = changeTarget
+  const {target, wanted} = await findWanted(deps.db, terms, asked)
+  const kind = await kindOf(deps.db, org, terms, {target, wanted})
   if (shown) await assertAsShown(deps, shown, {kind, target, terms})
   const second = shown?.at ?? withinPeriod(terms, await readSecond(deps.db))
   const made = await makeChange(deps, billingLease, {org, person, kind, target, terms, second, earlier})

@@ -4,6 +4,7 @@ import {listPlans, type PricedPlan} from '../../sql/plans.ts'
 import type {PendingPlan, Subscription} from '../../sql/subscriptions.ts'
 import {nullWhereGone} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
+import {taxBehaviorOf} from './verify/price.ts'
 
 export type {PendingPlan as Pending}
 export type Interval = 'month' | 'year'
@@ -55,6 +56,7 @@ export const describeSubscription = (found: Stripe.Subscription, plans: readonly
   const {item, sold} = findPlanItem(items, found.metadata, plans)
   const schedule = typeof found.schedule === 'string' ? null : found.schedule
   const cancelsAt = cancelsAtOf(found, item)
+  const overage = findOverageItem(items, plans)
   return {
     id: found.id,
     status: found.status,
@@ -69,8 +71,9 @@ export const describeSubscription = (found: Stripe.Subscription, plans: readonly
     trialEndsAt: isoOf(found.trial_end),
     cancelsAt,
     pending: pendingOf({found, schedule, priceId: item?.price.id ?? null, cancelsAt, plans}),
-    overageItemId: findOverageItem(items, plans)?.id ?? null,
+    overageItemId: overage?.id ?? null,
     card: idOf(found.default_payment_method),
+    paid: item && sold && amountsOf(item, sold.interval, overage),
     schedule: schedule?.id ?? idOf(found.schedule),
     endsEarly: endsEarly(found, item),
   }
@@ -115,6 +118,13 @@ const findSold = (plans: readonly PricedPlan[], price: string, metadata: Record<
 const findOverageItem = (items: readonly Stripe.SubscriptionItem[], plans: readonly PricedPlan[]) =>
   items.find(({price}) => plans.some(({paymentPriceOverageId}) => paymentPriceOverageId === price.id)) ??
   items.find(({price}) => price.recurring?.usage_type === 'metered')
+
+/** Returns what the items cost, before discounts. An item without an amount per unit is left out. */
+const amountsOf = ({price, quantity = 1}: Stripe.SubscriptionItem, interval: Interval, overage?: Stripe.SubscriptionItem) => {
+  const [each, row] = [price.unit_amount_decimal, overage?.price.unit_amount_decimal]
+  const amounts = {...(each && {[interval]: String(Number(each) * quantity)}), ...(row && {overage: String(row)})}
+  return {priceId: price.id, currency: price.currency, amounts, taxBehavior: taxBehaviorOf(price)}
+}
 
 /**
  * Returns when a cancelled subscription ends, or null. We, the portal and an ending schedule set `cancel_at`. The dashboard and earlier releases set

@@ -33,7 +33,7 @@ export const readSummary = ({db, payment}: SummaryDeps, org: string) =>
       balance,
       usage: await usageOf(tx, planStatus),
       autotopup: await describeTopup(tx, org),
-      overage: {enabled: overageEnabled, available: (own?.paymentPriceOverageId ?? null) !== null},
+      overage: {enabled: overageEnabled, available: (own?.paymentPriceOverageId ?? live?.overageItemId ?? null) !== null},
       plans: (await listPlansForSale(tx)).map(describePlan),
       packs: await describePacks(tx),
       notices: await listRecentNotices(tx, {org, kinds: ['billing', 'usage'], days: noticeDays, limit: mostNotices}),
@@ -51,12 +51,23 @@ const describeSubscription = (live: Subscription | null, own: PricedPlan | null)
   subscription: live && {
     status: live.status,
     planVersionId: live.planVersionId,
-    plan: own && describePlan(own),
+    plan: own && describePlan({...own, amounts: amountsPaid(live, own)}),
     readAt: live.readAt,
     period: {start: live.periodStartsAt, end: live.periodEndsAt},
     trialEndsAt: live.trialEndsAt,
   },
 })
+
+/**
+ * Returns the amounts that the org pays. They differ from those of its plan if the plan got another price since, or if staff agreed a price with the
+ * org. The plan's amounts remain for the other interval, and for overage that the org never enabled. Null if the amounts are not known.
+ */
+const amountsPaid = ({paid, priceId, interval}: Subscription, own: PricedPlan): PaymentAmounts | null => {
+  const {amounts} = own
+  if (paid?.priceId !== priceId) return interval !== null && priceId === priceOf(own, interval) ? amounts : null
+  const isAlike = amounts?.currency === paid.currency && (amounts.taxBehavior ?? null) === (paid.taxBehavior ?? null)
+  return {...paid, amounts: {...(isAlike && amounts.amounts), ...paid.amounts}}
+}
 
 const describePlan = (plan: PricedPlan) => {
   const {id, key, version, name, limits, features} = plan

@@ -43,7 +43,7 @@ const issue = async (deps: TopupDeps, attempt: Attempt): Promise<void> => {
   let invoice = await findOrCreate(deps, attempt, {create, isTaxed: sold?.isTaxed === true})
   await setTopupInvoice(db, {id, invoice: invoice.id!, state: 'due'})
   if (invoice.status === 'draft' && invoice.lines.data.length === 0) invoice = await addLine(deps, attempt, invoice.id!, {create, sold})
-  if (invoice.status === 'draft' && !takesPayment(invoice)) return leaveToStaff(deps, attempt)
+  if (invoice.status === 'draft' && !takesPayment(invoice, create.amount)) return leaveToStaff(deps, attempt)
   if (invoice.status === 'draft') invoice = await finalize(deps, id, invoice.id!)
   if (invoice.status === 'open') invoice = await attach(deps, attempt, invoice.id!)
   if (invoice.status !== 'draft' && invoice.status !== 'open') await setTopupInvoice(db, {id, invoice: invoice.id!, state: 'issued'})
@@ -51,13 +51,15 @@ const issue = async (deps: TopupDeps, attempt: Attempt): Promise<void> => {
 
 /**
  * Returns whether the payment can pay the invoice. The provider applies the customer's balance when the invoice is finalised. A credit that covers the
- * total would be spent in addition to the payment. A debt would leave the invoice open. An excess of the payment becomes credit again.
+ * total would be spent in addition to the payment. A debt, or a tax that rose since the payment, would leave the invoice open. An
+ * excess of the payment becomes credit again.
  */
-const takesPayment = ({total, starting_balance: balance}: Stripe.Invoice) => balance <= 0 && total + balance > 0
+const takesPayment = ({total, starting_balance: balance}: Stripe.Invoice, paid: number) =>
+  balance <= 0 && total + balance > 0 && total + balance <= paid
 
 const leaveToStaff = async ({db, log}: TopupDeps, {id, org}: Attempt) => {
   await setTopupInvoice(db, {id, invoice: null, state: 'failed'})
-  log.error({org, attempt: id}, "the customer's balance conflicts with the invoice of a top-up; issue it by hand")
+  log.error({org, attempt: id}, "the customer's balance or tax conflicts with the invoice of a top-up; issue it by hand")
 }
 
 type DraftInvoice = {create: Stripe.PaymentIntentCreateParams; isTaxed: boolean}

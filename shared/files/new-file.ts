@@ -1,4 +1,5 @@
 import {Refusal} from '../errors.ts'
+import {isGuarded} from '../runs/results/formula-guard.ts'
 import {type FailedRowsOrigin, findOrigin, findOriginIn, isFailedFile, rangeWithoutReasons} from '../runs/results/reason-columns.ts'
 import type {Storage} from '../storage/storage.ts'
 import {openCsv} from './csv/csv-file.ts'
@@ -39,7 +40,7 @@ type NewFileDeps = {storage: Storage; limits: WorkbookLimits}
 
 /**
  * Reads the file to its end. A CSV file is read again to find candidate encodings if its encoding is uncertain. The same is true for a file with
- * invalid bytes that is not in UTF-16 or UTF-32.
+ * invalid bytes that is not in UTF-16 or UTF-32, and for a file whose added apostrophes begin after the sample.
  */
 export const readNewFile = async (deps: NewFileDeps, file: NewFile): Promise<FileFindings> => {
   if (file.format === 'xlsx') return readWorkbook(deps, file)
@@ -99,15 +100,25 @@ const readText = async (deps: NewFileDeps, file: NewFile): Promise<FileFindings>
       yield chunk
     }
   }
-  const begun = {reader, sniffed, ...(await readCsv(surveyed(), reader))}
+  const guards = {found: false}
+  const begun = {reader, sniffed, ...(await readCsv(surveyed(), reader, guards))}
+  if (guards.found) return readText(deps, {...file, reader: {...file.reader, apostrophes: 'remove'} as CsvOptions})
   const settled = await settleEncoding(deps, {sample, begun, survey: survey.end()}, file)
   const {reasons, encoding, skipRows} = settled.reader
   return reasons === 'keep' ? settled : {...settled, corrects: findOriginIn(decodeSample(sample, encoding), skipRows)}
 }
 
-const readCsv = async (bytes: AsyncIterable<Uint8Array>, reader: CsvReader): Promise<ExaminedFile> => {
+/** Sets `guards.found` if `apostrophes` is not set and a cell has an apostrophe that failed.csv or results.csv puts before a text like a formula. */
+const readCsv = async (bytes: AsyncIterable<Uint8Array>, reader: CsvReader, guards = {found: false}): Promise<ExaminedFile> => {
   const bad = openBadBytes()
-  const examined = await examine(await openCsv(bytes, reader, bad), null)
+  const {rows, ...table} = await openCsv(bytes, reader, bad)
+  async function* watched() {
+    for await (const chunk of rows) {
+      guards.found ||= reader.apostrophes === undefined && chunk.some(({cells}) => cells.some(isGuarded))
+      yield chunk
+    }
+  }
+  const examined = await examine({...table, rows: watched()}, null)
   return {...examined, text: {bad: bad.found()}}
 }
 

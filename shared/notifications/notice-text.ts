@@ -4,6 +4,8 @@ import type {Body} from './compose.ts'
 /** Returns what happened and, for some types, what to do, without the last full stop. */
 export const sentenceOf = ({type, data}: Body): string => {
   if (type === 'run.ended' || type === 'run.undone') return runSentenceOf(type, data)
+  // A held run without counts was deleted before its notice was composed.
+  if (type === 'run.held' && !data.counts) return 'An import was held, because too many of its rows ended badly, and was later deleted'
   if (type === 'usage.rows') return `${data.percent} % of the rows of this period are used`
   if (type === 'usage.credits') return `${data.percent} % of the AI credits included in this period are used`
   return SENTENCES[type] ?? `Notification: ${type}`

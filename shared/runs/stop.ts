@@ -1,15 +1,18 @@
 import type {RunStop} from '../../sql/run-heads.ts'
 import type {Run} from '../../sql/runs.ts'
 
+type ContinuableRun = Pick<Run, 'dryRun' | 'engine'> & Partial<Pick<Run, 'undoOf'>>
+
 /** Returns the advice for a stopped run. The advice is to retry, because a new run would write the first rows again if a flow has no match fields. */
-export const canContinue = ({dryRun, engine}: Pick<Run, 'dryRun' | 'engine'>): string => {
+export const canContinue = ({dryRun, engine, undoOf}: ContinuableRun): string => {
+  if (undoOf != null) return 'Undo the run again to continue'
   if (dryRun) return 'Nothing was written. Start another dry run, or start the run'
   return engine === 'worker'
     ? 'Retry this run to continue. Rows it has written are not written again'
     : 'To continue, authorise another run for the remaining rows'
 }
 
-export const cancelled = (run: Pick<Run, 'dryRun' | 'engine'>): RunStop => ({
+export const cancelled = (run: ContinuableRun): RunStop => ({
   stopped: 'CANCELLED',
   message: `The run was cancelled. ${canContinue(run)}`,
 })

@@ -18,7 +18,7 @@ export const seal = (ring: KeyRing, text: string, aad: string): string => {
 
 /** Decrypts a sealed secret. Throws if the key is not in the ring, if the text was changed, or if `aad` differs. */
 export const open = (ring: KeyRing, sealed: string, aad: string): string => {
-  const [version, id, iv, body] = sealed.split('.')
+  const {version, id, iv, body} = partsOf(sealed)
   const key = ring.find(one => one.id === id)?.key
   if (version !== VERSION || !iv || !body) throw new Error('Not a sealed secret')
   if (!key) throw new Error(`The key ${id} is not in SECRETS_KEYS, so its secrets cannot be decrypted`)
@@ -34,7 +34,14 @@ export const open = (ring: KeyRing, sealed: string, aad: string): string => {
 export const sealedUnder = (ring: KeyRing): string => `${VERSION}.${firstOf(ring).id}.`
 
 /** Returns whether a key other than the first sealed the value, so that the value should be resealed. */
-export const isOutdated = (ring: KeyRing, sealed: string): boolean => sealed.split('.')[1] !== firstOf(ring).id
+export const isOutdated = (ring: KeyRing, sealed: string): boolean => !sealed.startsWith(sealedUnder(ring))
+
+/** Earlier builds accepted key ids with dots. Such an id is returned with hyphens, which is how SECRETS_KEYS must name the key now. */
+const partsOf = (sealed: string) => {
+  const [version, ...rest] = sealed.split('.')
+  const [iv, body] = rest.splice(-2)
+  return {version, id: rest.join('-'), iv, body}
+}
 
 const firstOf = (ring: KeyRing) => {
   const [first] = ring

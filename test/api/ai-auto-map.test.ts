@@ -156,14 +156,14 @@ test('without a model, credits or an answer, auto-map returns local proposals an
     model.clear()
     model.faults.add({action, times: Number.POSITIVE_INFINITY})
     const answer = await ok(ask(home), 200)
-    t.deepEqual([answer.model, answer.credits, fieldsOf(answer)], ['unavailable', 0, local], action.type)
+    t.deepEqual([answer.model, answer.samples, answer.credits, fieldsOf(answer)], ['unavailable', 'values', 0, local], action.type)
   }
   const {requests, failed, credits, balance} = await usageOf(home, 'auto_map')
   t.deepEqual([requests, failed, credits, balance.available, balance.reserved], [6, 6, 0, 30, 0])
   model.clear()
   const poor = await openHome(house, {credits: 0})
   const answer = await ok(ask(poor), 200)
-  t.deepEqual([answer.model, fieldsOf(answer), model.journal.length], ['no_credits', local, 0])
+  t.deepEqual([answer.model, answer.samples, fieldsOf(answer), model.journal.length], ['no_credits', 'none', local, 0])
 })
 
 test('an unusable model answer affects only its own column', async t => {
@@ -172,6 +172,23 @@ test('an unusable model answer affects only its own column', async t => {
   model.always(question => (asked(question).column.name === 'Qzx' ? {json: {field: 7}} : say({Wvu: 'People.Tier'})(question)))
   const answer = await ok(ask(home), 200)
   t.deepEqual([answer.model, fieldsOf(answer).Qzx, fieldsOf(answer).Wvu], ['used', null, 'Tier'])
+})
+
+test('the tokens of unusable model answers are counted and not charged', async t => {
+  const {house, model} = t.context
+  const many = {columns: Array.from({length: 12}, (_, at) => `Zzq${at}`), rows: []}
+  const usages = []
+  for (const usable of [12, 1]) {
+    const home = await openHome(house)
+    model.always(question =>
+      many.columns.indexOf(asked(question).column.name) < usable ? say({})(question) : {json: {field: 7, confidence: 1, why: ''}},
+    )
+    await ok(ask(home, many), 200)
+    usages.push(await usageOf(home, 'auto_map'))
+  }
+  const [whole, part] = usages
+  t.is(part.inputTokens, whole.inputTokens)
+  t.true(part.credits < whole.credits)
 })
 
 test('a mapping that members accepted before is proposed without asking the model', async t => {

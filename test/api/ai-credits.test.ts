@@ -216,9 +216,15 @@ test('a late settlement is charged once, from the credits left, to the period of
 test('an org without metered use gets the local mapping with a reason; nothing is sent or reserved', async t => {
   const {house, model} = t.context
   const home = await openHome(house, {credits: 20})
-  await house.hot.query(`update orgs set plan_status = 'suspended' where id = $1`, [home.org])
-  const mapped = await ok(home.call('POST', '/ai/auto-map', mapping), 200)
-  t.deepEqual([mapped.model, mapped.credits], ['no_credits', 0])
+  for (const [status, days] of [
+    ['past_due', 8],
+    ['suspended', null],
+  ]) {
+    const since = 'lading_now() - make_interval(days => $3)'
+    await house.hot.query(`update orgs set plan_status = $2, past_due_since = ${since} where id = $1`, [home.org, status, days])
+    const mapped = await ok(home.call('POST', '/ai/auto-map', mapping), 200)
+    t.deepEqual([mapped.model, mapped.samples, mapped.credits], ['not_allowed', 'none', 0])
+  }
   const written = await home.call('POST', '/ai/formula', formula)
   t.deepEqual([written.status, written.body.code], [402, 'STATUS_SUSPENDED'])
   t.is(model.journal.length, 0)

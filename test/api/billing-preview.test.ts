@@ -1,5 +1,7 @@
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
 import {openSession} from '../../shared/accounts/session.ts'
+import {reconcileOrg} from '../../workers/billing/reconcile.ts'
+import type {WorkerDeps} from '../../workers/deps.ts'
 import {type Billing, openBilling, pass, settleMoney} from '../support/billing.ts'
 import {ok} from '../support/importing.ts'
 import {callsOf, frozen, openPayer, openWaiting, type Payer, refused, waitsAt} from '../support/plan-changing.ts'
@@ -255,5 +257,26 @@ test('in a trial bought ahead nothing is due now, and the first charge is at the
   await payment.advanceTo(ends + 2 * 3600)
   t.is(payment.find(id)!.status, 'active')
   t.is(payer.charged() - charged, 90_000)
+  await settleMoney(t, billing)
+})
+
+test('taking a pending change back keeps the price of the subscription, even if it changed or is no longer sold', async t => {
+  const {house, stripe, payment, prices} = billing
+  const {product} = payment.find(prices['business.month'])!
+  const dearer = await stripe.prices.create({product, currency: 'eur', unit_amount: 9900, recurring: {interval: 'month'}})
+  const sellAt = (paymentPriceMonthlyId: string | null) =>
+    ok(house.as(house.adminToken)('PATCH', '/billing/admin/plans/business.1/payment', {paymentPriceMonthlyId}), 200)
+  t.teardown(() => sellAt(prices['business.month']))
+  const [other, payer] = [await openPayer(billing, {planKey: 'team'}), await openPayer(billing, {planKey: 'business'})]
+  await reconcileOrg({...house.tools, drain: new AbortController().signal} as unknown as WorkerDeps, payer.org)
+  for (const price of [dearer.id, null]) {
+    await ok(payer.ask({planKey: price ? 'team' : 'free'}), 200)
+    await sellAt(price)
+    const shown = await look(payer, {planKey: 'business'})
+    t.like(shown, {change: 'now', due: {amount: 0}, next: {amount: 9000}})
+    const done = await ok(payer.ask({planKey: 'business', previewToken: shown.previewToken}), 200)
+    t.deepEqual([done.next, waitsAt(payer), payer.price()], [shown.next, 'N', prices['business.month']])
+  }
+  for (const ask of [other.ask, other.preview]) await refused(t, ask({planKey: 'business'}), 400, 'NOT_SOLD')
   await settleMoney(t, billing)
 })

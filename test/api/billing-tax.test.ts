@@ -151,3 +151,18 @@ test('a price without tax behaviour is refused while tax is collected', async t 
     /tax behavior of the price .* is exclusive, and of another one inclusive/,
   )
 })
+
+test('a top-up whose tax rose before its invoice leaves a draft to staff', async t => {
+  const billing = await openBilling(t, {environment, taxBehavior: 'exclusive', workers: [], webhook: false})
+  const {payment, stripe, house} = billing
+  const org = await openTopping(billing, {threshold: 30, monthlyCap: 500})
+  await stripe.customers.update(org.customer, {address: {country: 'DE'}})
+  await org.settle()
+  await stripe.customers.update(org.customer, {address: {country: 'FR'}})
+  t.is(await issueTopupInvoices(house.tools, {most: 10}), 1)
+  t.is(await issueTopupInvoices(house.tools, {most: 10}), 0)
+  t.deepEqual(
+    payment.all('invoice').flatMap(({metadata, status, total}) => (metadata.kind === 'autotopup' ? [[status, total]] : [])),
+    [['draft', 1200]],
+  )
+})

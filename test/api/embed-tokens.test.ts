@@ -146,6 +146,7 @@ test('a token reads its own imports only, not those of its creator or of another
     ] as const)
       t.deepEqual(outcome(await page(method, `${imports}/${id}${path}`, method === 'GET' ? undefined : {})), [404, 'IMPORT_NOT_FOUND'])
   await ok(house.as(embed)('GET', `${imports}/${sibling.id}`), 200)
+  t.deepEqual((await ok(house.as(embed)('GET', `${imports}/${sibling.id}/runs?dryRun=false`), 200)).runs, [])
 })
 
 test('the path of every route that admits an embed token names the import that the gate checks', t => {

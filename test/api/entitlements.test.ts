@@ -1,7 +1,9 @@
 import anyTest, {type TestFn} from 'ava'
 import {z} from 'zod'
+import {reserveCredits} from '../../shared/billing/credits/reserve.ts'
+import {readPlanStatus} from '../../shared/billing/entitlements/plan-status.ts'
 import {sql} from '../../sql/database.ts'
-import {makePlan, place, refused} from '../support/entitlements.ts'
+import {makePlan, move, place, refused} from '../support/entitlements.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, runImport, untilEnded} from '../support/importing.ts'
 import {callsOf, row} from '../support/record-writes.ts'
 import {addConnector, discover} from '../support/registry.ts'
@@ -80,6 +82,42 @@ test('a refusal says how many rows are left and what would lift the limit', asyn
   t.like(no.body, {limit: 20, used: 0, reserved: 12, remaining: 8, periodEnd: period.end})
   await ok(authorise(call, 8), 200)
   t.like((await ok(call('GET', '/entitlements/me'), 200)).usage.rows, {remaining: 0})
+})
+
+/** Puts an org on Team one day before the end of its period, with all rows of the period used. */
+const openUsed = async ({used = 100_000, overage = 0} = {}) => {
+  const {org, call} = await newOrg('team.1')
+  await house.db.query(sql.unsafe`update orgs set plan_anchor = lading_now() + interval '1 day' where id = ${org}`)
+  const {startsAt, endsAt} = (await readPlanStatus(house.db, org)).window
+  await house.db.query(sql.unsafe`
+    insert into usage_periods (org_id, starts_at, ends_at, rows_limit, used, overage) values (${org}, ${startsAt}, ${endsAt}, 100000, ${used}, ${overage})`)
+  return {org, call}
+}
+const planIn = (lift: any[]) => lift.find(({by}) => by === 'plan')
+
+test('a refusal names the lowest plan with room in the present period; the upgrade of a paid plan adds the rest of the period', async t => {
+  const {org, call} = await openUsed()
+  const lift = async () => planIn((await authorise(call, 50_000)).body.lift)
+  t.like(await lift(), {planKey: 'business', limit: 1_000_000}, 'an org that does not pay begins a new period')
+  await house.db.query(sql.unsafe`
+    insert into subscriptions (org_id, subscription_id, status, plan_version_id, interval) values (${org}, ${org}, 'active', 'team.1', 'month')`)
+  const reserve = (amount: number) =>
+    house.db.transaction(tx => reserveCredits(tx, house.queue, {org, feature: 'test', amount, ref: `use:${amount}`}))
+  const few: any = await t.throwsAsync(reserve(600))
+  t.like(planIn(few.extra.lift), {planKey: 'enterprise'}, 'Business adds less than 100 credits on the last day')
+  const {planKey, limit} = await lift()
+  t.is(planKey, 'enterprise')
+  t.true(limit > 1_500_000 && limit < 2_000_000, `${limit}`)
+  await move(house, org, 'business.1')
+  t.like(await authorise(call, 50_000), {status: 402, body: {code: 'LIMIT_ROWS'}})
+  await move(house, org, 'enterprise.1')
+  await ok(authorise(call, 50_000), 200)
+  await reserve(600)
+})
+
+test('rows billed as overage need no room in the plan that a refusal names', async t => {
+  const {call} = await openUsed({used: 1_100_000, overage: 1_000_000})
+  t.like(planIn((await authorise(call, 1)).body.lift), {planKey: 'business'})
 })
 
 test('a run is limited to and reserves the rows per run of the plan, and then counts its written rows', async t => {

@@ -146,8 +146,10 @@ test('HEAD answers like GET without the body', async t => {
   t.is((await house.as(null)('HEAD', path)).status, 401)
 })
 
-test('a GET with an effect refuses HEAD', async t => {
-  t.is((await house.as(null)('HEAD', '/auth/zoho/start?dc=local')).status, 405)
+test('a GET with an effect refuses HEAD, and its allowed methods do not name HEAD', async t => {
+  const answers = await Promise.all(['HEAD', 'POST', 'OPTIONS'].map(method => house.as(null)(method, '/auth/zoho/start?dc=local')))
+  const said = answers.map(({status, headers}) => `${status} ${headers.get('allow')}`)
+  t.deepEqual(said, ['405 GET', '405 GET', '204 GET'])
 })
 
 test('OPTIONS lists the methods of a path', async t => {

@@ -71,7 +71,7 @@ test('an account without a CRM signs in as a person without an org', async t => 
   t.is((await own.as(again.body.token)('GET', '/auth/me')).body.org, null)
 })
 
-test('a person who lost their CRM account signs in to an org that invited them, not to one joined by the CRM', async t => {
+test('a person who lost their CRM account signs in to an open org that invited them, not to one joined by the CRM', async t => {
   const own = await startTestDeployment(t)
   const withoutCrm = async () => {
     const visit = await beginVisit(own.as(null))
@@ -83,10 +83,16 @@ test('a person who lost their CRM account signs in to an org that invited them, 
   t.like((await own.as(await own.signIn())('GET', '/auth/me')).body, {org: {name: 'Example Ltd'}, role: 'owner'})
   const {token, me} = await withoutCrm()
   t.is(me.org, null)
-  const {org, token: owner} = await own.makeOrg()
-  const {invitation} = (await own.as(owner)('POST', `/orgs/${org}/invitations`, {email: 'ana@example.org', role: 'builder'})).body
-  await own.as(token)('POST', `/auth/invitations/${invitation.id}/accept`)
-  t.like((await withoutCrm()).me, {org: {id: org}, role: 'builder'})
+  const join = async () => {
+    const {org, token: owner} = await own.makeOrg()
+    const {invitation} = (await own.as(owner)('POST', `/orgs/${org}/invitations`, {email: 'ana@example.org', role: 'builder'})).body
+    await own.as(token)('POST', `/auth/invitations/${invitation.id}/accept`)
+    return org
+  }
+  const orgs = [await join(), await join()]
+  t.like((await withoutCrm()).me, {org: {id: orgs[1]}, role: 'builder'})
+  await own.db.query(sql.unsafe`update orgs set closed_at = lading_now() where id = ${orgs[1]!}`)
+  t.like((await withoutCrm()).me, {org: {id: orgs[0]}, role: 'builder'}, 'the newest one is closed')
   t.like((await own.as(await own.signIn())('GET', '/auth/me')).body, {org: {name: 'Example Ltd'}, role: 'owner'})
 })
 

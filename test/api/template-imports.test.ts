@@ -142,22 +142,48 @@ test('two slots that read one file differently keep the import a draft, also whe
   t.like((await ok(call('PUT', `${at}/columns`, {f: {Email: 'mail'}}), 200)).import, {state: 'ready'})
 })
 
-test('a file that cannot be read as its filled slot defines empties the slot, so no run imports the earlier file', async t => {
+const UNFIT: [why: string, cleaning: object, file: string, message: RegExp][] = [
+  ['lacks a column', {step: 'trim', columns: ['surname']}, 'family name,mail\nA,a@b.example\n', /no column "surname"/],
+  ['has a row that fails', {step: 'strikeWhere', expression: "row.mail.split('@')[1].length < 3"}, 'surname,mail\nA,\n', /fails at row 1/],
+]
+for (const [why, step, file, message] of UNFIT)
+  test(`a file that ${why} in the cleaning of its filled slot empties the slot, so no run imports the earlier file`, async t => {
+    const {org, call, connector} = await open()
+    const [leads] = leadsTemplate().sources
+    const sources = [{...leads, cleaning: [step]}]
+    const {id} = await makeTemplate(call, org, {connectorId: connector, sources})
+    const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {templateId: id}), 201)
+    const at = `/orgs/${org}/imports/${made.id}`
+    const put = async (csv: string) => (await ok(upload(call, at, csv, 'name=a.csv&slot=leads'), 201)).filled
+    t.like(await put(leadsCsv), {state: 'ready', waiting: []})
+    const unread = await put(file)
+    t.like(unread, {state: 'draft', waiting: ['leads']})
+    t.regex(unread.issues[0].message, message)
+    const {import: emptied} = await ok(call('GET', at), 200)
+    t.like(emptied, {state: 'draft', flows: [{sourceId: 'leads'}], slots: [{sourceId: null}]})
+    t.deepEqual(outcome(await call('POST', `${at}/runs`, {})), [409, 'NOT_READY'])
+    t.like(await put(leadsCsv), {state: 'ready', waiting: []})
+  })
+
+test('a sheet without rows in the range of its filled slot empties the slot', async t => {
   const {org, call, connector} = await open()
-  const [leads] = leadsTemplate().sources
-  const sources = [{...leads, cleaning: [{step: 'trim', columns: ['surname']}]}]
+  const sources = [{...leadsTemplate().sources[0]!, reader: {range: 'A2'}}]
   const {id} = await makeTemplate(call, org, {connectorId: connector, sources})
   const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {templateId: id}), 201)
   const at = `/orgs/${org}/imports/${made.id}`
-  const put = async (csv: string) => (await ok(upload(call, at, csv, 'name=a.csv&slot=leads'), 201)).filled
-  t.like(await put(leadsCsv), {state: 'ready', waiting: []})
-  const unread = await put('family name,mail\nA,a@b.example\n')
-  t.like(unread, {state: 'draft', waiting: ['leads']})
-  t.regex(unread.issues[0].message, /no column "surname"/)
-  const {import: emptied} = await ok(call('GET', at), 200)
-  t.like(emptied, {state: 'draft', flows: [{sourceId: 'leads'}], slots: [{sourceId: null}]})
-  t.deepEqual(outcome(await call('POST', `${at}/runs`, {})), [409, 'NOT_READY'])
-  t.like(await put(leadsCsv), {state: 'ready', waiting: []})
+  const rows = [
+    ['surname', 'mail', 'firm'],
+    ['A', 'a@cells.example', 'F'],
+  ]
+  const sheets = [
+    {name: 'January', rows: [['Leads'], ...rows]},
+    {name: 'February', rows},
+  ]
+  const january = await ok(upload(call, at, await writeWorkbook({sheets}), 'name=a.xlsx&slot=leads'), 201)
+  t.like(january.filled, {state: 'ready', waiting: []})
+  const {filled} = await ok(call('POST', `${at}/sources?slot=leads`, {fromSource: january.source.id, sheet: 'February'}), 201)
+  t.like(filled, {state: 'draft', waiting: ['leads']})
+  t.regex(filled.issues[0].message, /no rows below/)
 })
 
 test('columns are chosen from the flows of the template each time, and an ended import stores no flows', async t => {

@@ -84,7 +84,8 @@ test('the frame takes a token only from the page that embeds it', async () => {
   await page.addInitScript(forgeSession)
   const frame = await embedding.openHost(page, 0)
   await frame.getByRole('button', {name: 'Choose file'}).waitFor()
-  assert.equal(new Set(tokens).size, 1)
+  await page.waitForLoadState('networkidle')
+  assert.equal(tokens.length, 1, 'the session is read once')
   assert.ok(!tokens[0]!.includes('forged'))
 })
 

@@ -84,6 +84,37 @@ test('a file that cannot be read as the template defines is refused with the rea
   await frame.getByRole('button', {name: 'Import 1 row'}).waitFor()
 })
 
+test('an embedded run that waits, and one that is refused, have no link that leaves the import', async () => {
+  const call = opened.world.as(await opened.world.signIn('ana@example.org'))
+  const [{id}] = (await call('GET', `/orgs/${embedding.org}/connectors`)).body.connectors
+  const pauseWrites = async (paused: boolean) => {
+    const {status, text} = await call('PATCH', `/orgs/${embedding.org}/config/writing?connector=${id}`, {paused})
+    assert.equal(status, 200, text)
+  }
+  const {page} = await opened.open()
+  const frame = await embedding.openHost(page, 0)
+  const waiting = page.waitForEvent('filechooser')
+  await frame.getByRole('button', {name: 'Choose file'}).click()
+  await (await waiting).setFiles(csvFile('paused.csv', 'Last Name,Company,Email\nPaused,Paused firm,paused@example.org\n'))
+  await frame.getByRole('button', {name: 'Review', exact: true}).click()
+  const start = frame.getByRole('button', {name: 'Import 1 row'})
+  await start.waitFor()
+  await pauseWrites(true)
+  await start.click()
+  await frame.getByRole('alert').waitFor()
+  assert.equal(await frame.getByRole('link', {name: 'Go to connections'}).count(), 0)
+  await pauseWrites(false)
+  opened.world.crm.faults.add({match: {method: 'POST', path: '/crm/v8/coql'}, times: 1, action: {type: 'hold', when: 'before'}})
+  await start.click()
+  await frame.getByRole('region', {name: 'Run in progress'}).waitFor()
+  await pauseWrites(true)
+  opened.world.crm.release()
+  await frame.getByText('Ask an admin to resume writing under Connections.').waitFor()
+  assert.equal(await frame.getByRole('link', {name: 'Connections'}).count(), 0)
+  await pauseWrites(false)
+  await frame.locator('.every-row').filter({hasText: '1 created'}).waitFor()
+})
+
 test('the React component embeds the import, calls its latest handlers, and leaves no frame behind', async () => {
   await serveReact(hosts[0]!.server, {lading: opened.world.url, template: embedding.template})
   const {page} = await opened.open()

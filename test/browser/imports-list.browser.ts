@@ -6,6 +6,7 @@ import {assertAccessible, assertFits, enter, picture, settled, stage} from './st
 import * as person from './steps.ts'
 
 let session = ''
+const paths = new Map<string, string>()
 
 /** A deployment with three imports, of which the last one has run. */
 const here = stage('browser imports list', async world => {
@@ -14,6 +15,7 @@ const here = stage('browser imports list', async world => {
   for (const name of ['Leads Lisbon fair', 'Leads Porto fair', 'Accounts of spring']) {
     const {path} = await prepareImport(org, {csv: accountRows(3, 'L-'), flow: accounts})
     await ok(org.call('PATCH', path, {name}), 200)
+    paths.set(name, path)
     if (name !== 'Accounts of spring') continue
     const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
     await untilEnded(org.call, `${path}/runs/${run.id}`)
@@ -47,6 +49,8 @@ test('imports are found by name, renamed, archived and listed again, and the las
   await page.getByLabel('Search by name').fill('')
   await link(page, 'Accounts of spring').waitFor()
 
+  const change = here.world.as(session)
+  for (const name of ['Changed elsewhere', 'Leads Lisbon fair']) await ok(change('PATCH', paths.get('Leads Lisbon fair')!, {name}), 200)
   await openMenu(page, 'Leads Lisbon fair')
   await page.keyboard.press('Tab')
   await page.keyboard.press('Enter')
@@ -62,6 +66,40 @@ test('imports are found by name, renamed, archived and listed again, and the las
   await action(page, 'Preview undo of last run').click()
   await person.runEnded(page, /./)
   await page.getByText(/^Preview: .*3 deleted/).waitFor()
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a blank at a pause in typing stays in the search field', async () => {
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, session)
+  await link(page, 'Leads Porto fair').waitFor()
+  const search = page.getByLabel('Search by name')
+  await search.pressSequentially('Porto ')
+  await link(page, 'Accounts of spring').waitFor({state: 'detached'})
+  await search.pressSequentially('fair')
+  await page.waitForURL(/name=Porto[+]fair/)
+  assert.equal(await search.inputValue(), 'Porto fair')
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('older imports that arrive after the search changed are not listed', async () => {
+  const org = await openOrg(here.world, 'zoe@other.example')
+  for (let n = 1; n <= 26; n++)
+    await ok(org.call('POST', `/orgs/${org.org}/imports`, {name: `Import ${n}`, connectorId: org.connector}), 201)
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  const held = Promise.withResolvers<void>()
+  await page.route(/cursor=/, route => held.promise.then(() => route.continue()))
+  const older = page.waitForResponse(/cursor=/)
+  await action(page, 'Show older').click()
+  await page.getByLabel('Search by name').fill('import 26')
+  await link(page, 'Import 25').waitFor({state: 'detached'})
+  held.resolve()
+  await (await older).finished()
+  await page.evaluate(() => new Promise(resolve => (globalThis as any).requestIdleCallback(resolve)))
+  assert.deepEqual(await page.getByRole('rowheader').allInnerTexts(), ['Import 26'])
   assert.deepEqual(visitor.complaints, [])
 })
 

@@ -5,7 +5,7 @@ import {enter, picture, signIn, stage} from './stage.ts'
 
 const here = stage('browser invitation')
 
-test('an invited person who has an org of their own sees the invitation, accepts it, works in the inviting org, and switches back', async () => {
+test('an invited person who has an org of their own sees the invitation, accepts it, works in the inviting org, switches back, and leaves a closed org', async () => {
   const inviting = await openOrg(here.world)
   const admin = await here.open()
   await enter(admin, inviting.session)
@@ -40,5 +40,12 @@ test('an invited person who has an org of their own sees the invitation, accepts
   await orgs.selectOption({label: `${own} (owner)`})
   await page.locator('details.account .menu strong').getByText(own, {exact: true}).waitFor({state: 'attached'})
   assert.notEqual(own, org.name)
+
+  await here.world.hot.query('update orgs set closed_at = lading_now() where name = $1', [own])
+  await page.reload()
+  await page.locator('details.account summary').click()
+  assert.equal(await orgs.locator('option:checked').innerText(), own, 'the closed org of the session')
+  await orgs.selectOption({label: `${org.name} (builder)`})
+  await page.locator('details.account .menu strong').getByText(org.name, {exact: true}).waitFor({state: 'attached'})
   assert.deepEqual([...admin.complaints, ...invited.complaints], [])
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import {after, test} from 'node:test'
 import {startSmtp} from '../simulators/smtp.ts'
-import {accountRows, accounts, openOrg, prepareImport} from '../support/importing.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport} from '../support/importing.ts'
 import {until} from '../support/until.ts'
 import {enter, stage} from './stage.ts'
 import * as person from './steps.ts'
@@ -26,8 +26,12 @@ test('a person asks for an e-mail, leaves the page during a run, and gets the e-
   await person.writeRows(page)
   const live = page.getByRole('region', {name: 'Run in progress'})
   await live.getByText('You can close this page.').waitFor()
+  const others = {emails: ['ana@example.org'], endpoints: [], on: ['plan.waiting']}
+  await ok(org.call('PUT', `/orgs/${org.org}/notices`, others), 200)
   await live.getByLabel('E-mail ana@example.org when a run ends').click()
   await live.getByText('You can close this page. We will e-mail ana@example.org when the import ends.').waitFor()
+  const {notices} = await ok(org.call('GET', `/orgs/${org.org}/notices`), 200)
+  assert.deepEqual(notices.on.toSorted(), ['plan.waiting', 'run.ended'], 'notices set after the page was loaded stay')
   assert.deepEqual(visitor.complaints, [])
   await page.close()
   assert.deepEqual(smtp.letters, [])

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
 import {type Org, ok, openOrg} from '../support/importing.ts'
+import {addConnector} from '../support/registry.ts'
 import {assertAccessible, assertFits, enter, picture, settled, stage} from './stage.ts'
 import * as person from './steps.ts'
 
@@ -119,13 +120,108 @@ test('a new import takes the match of the module, and offers no hidden field', a
 test('a module whose fields were never read offers to read them', async () => {
   const other = await openOrg(here.world, 'zoe@other.example')
   await ok(other.call('PATCH', `/orgs/${other.org}/config/modules/Leads?connector=${other.connector}`, {enabled: true}), 200)
-  await here.world.hot.query('delete from discoveries where connector_id = $1', [other.connector])
   const visitor = await here.open()
   const {page} = visitor
   await enter(visitor, other.session)
+  // The first page starts a discovery if the connection has none, so the discovery is deleted after that page has read it.
+  await page.waitForLoadState('networkidle')
+  await here.world.hot.query('delete from discoveries where connector_id = $1', [other.connector])
   await page.goto(`${here.world.url}/#/settings/modules/${other.connector}/Leads`)
   await page.getByRole('button', {name: 'Read the fields now'}).click()
   await page.getByRole('group', {name: 'Match fields'}).waitFor()
+})
+
+test('unsaved general settings stay after the configuration changed meanwhile', async () => {
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/settings`)
+  await page.getByLabel('Expression context').fill('{"region": "north"}')
+  await ok(org.call('PATCH', `/orgs/${org.org}/config/modules/Deals?connector=${org.connector}`, {singular: 'Contract'}), 200)
+  await page.getByRole('button', {name: 'Save', exact: true}).click()
+  const reloaded = page.waitForResponse(answer => answer.url().endsWith('/config/settings') && answer.request().method() === 'GET')
+  await page.getByRole('button', {name: 'Try again'}).click()
+  await (await reloaded).finished()
+  await page.getByRole('alert').waitFor({state: 'detached'})
+  await page.getByRole('button', {name: 'Save', exact: true}).click()
+  await page.locator('.toast').filter({hasText: 'Settings saved'}).waitFor()
+  const {settings} = await ok(org.call('GET', `/orgs/${org.org}/config/settings`), 200)
+  assert.deepEqual(settings.expressionContext, {region: 'north'})
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a module moved before the list shows the previous move does not revert that move', async () => {
+  const order = async (): Promise<string[]> => {
+    const {modules} = await ok(org.call('GET', `/orgs/${org.org}/config/modules?connector=${org.connector}`), 200)
+    return modules.filter(({key}: any) => key !== null).map(({label}: any) => label)
+  }
+  for (const module of ['Leads', 'Deals', 'Contacts'])
+    await ok(org.call('PATCH', `/orgs/${org.org}/config/modules/${module}?connector=${org.connector}`, {enabled: true}), 200)
+  const [first = '', second = '', third = ''] = await order()
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/settings/modules`)
+  const down = page.getByRole('button', {name: `Move ${first} down`})
+  await down.waitFor()
+  const held = Promise.withResolvers<void>()
+  await page.route(/\/config\/modules\?/, async route => {
+    if (route.request().method() === 'GET') await held.promise
+    await route.continue()
+  })
+  const moved = (name: string) => page.locator('.toast').filter({hasText: name})
+  await down.click()
+  await moved(first).waitFor()
+  const up = page.getByRole('button', {name: `Move ${third} up`})
+  await up.click()
+  held.resolve()
+  await page.getByRole('row').nth(2).filter({hasText: first}).waitFor()
+  assert.deepEqual(await order(), [second, first, third])
+  await up.click()
+  await moved(third).waitFor()
+  assert.deepEqual(await order(), [second, third, first])
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a new import of a template uses the connection of the template, and no connection that was disconnected since it was chosen', async () => {
+  const {world} = here
+  const {org: other, token} = await world.makeOrg()
+  const call = world.as(token)
+  const [own, spare] = [await addConnector(world, other, 'Own'), await addConnector(world, other, 'Spare')]
+  const body = {name: 'Leads of the month', connectorId: own, sources: [{slot: 'leads', label: 'Leads', columns: ['name']}]}
+  const flows = [{id: 'f', sourceId: 'leads', module: 'Leads', fields: [{field: 'Last_Name', mode: 'column', source: 'name'}]}]
+  const {template} = await ok(call('POST', `/orgs/${other}/templates`, {...body, flows}), 201)
+  const setState = (connector: string, state: string) =>
+    world.hot.query('update connectors set state = $2 where id = $1', [connector, state])
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, token)
+  const connection = page.getByLabel('Connection', {exact: true})
+  const newImport = `${world.url}/#/imports/new`
+  const create = async () => {
+    await page.getByRole('button', {name: 'Create import'}).click()
+    await page.getByRole('heading', {level: 1, name: 'Match'}).waitFor()
+    return (await ok(call('GET', `/orgs/${other}/imports`), 200)).imports[0].connectorId
+  }
+  await page.goto(newImport)
+  await connection.selectOption(spare)
+  await page.goto(`${newImport}?template=${template.id}`)
+  await page.locator('select:disabled').waitFor()
+  assert.equal(await connection.inputValue(), own)
+  assert.equal(await create(), own)
+  await page.goto(newImport)
+  await connection.selectOption(spare)
+  await page.goto(`${world.url}/#/imports`)
+  await setState(spare, 'disconnected')
+  await page.goto(newImport)
+  await page.getByRole('button', {name: 'Create import'}).waitFor()
+  assert.equal(await create(), own)
+  await setState(spare, 'connected')
+  await setState(own, 'ended')
+  await page.goto(`${newImport}?template=${template.id}`)
+  await page.getByText('The CRM of this template is not connected').waitFor()
+  assert.ok(await page.getByRole('button', {name: 'Create import'}).isDisabled())
+  assert.deepEqual(visitor.complaints, [])
 })
 
 test('dates on pages follow the date format of the settings', async () => {

@@ -252,6 +252,23 @@ test('a resumed upload that is cancelled is not listed as unfinished', async () 
   assert.deepEqual(visitor.complaints, [])
 })
 
+test('a file that is paused and resumed while its upload begins is uploaded once', async () => {
+  const {visitor, page} = await openedBy()
+  const rows = Array.from({length: 11_000}, (_, n) => `${n},${'x'.repeat(1_000)}\n`)
+  await person.makeImport(page, 'The shed')
+  const held = Promise.withResolvers<void>()
+  await page.route('**/uploads', route => held.promise.then(() => route.continue()))
+  const begun: string[] = []
+  page.on('request', request => request.method() === 'POST' && request.url().endsWith('/uploads') && begun.push(request.url()))
+  await person.chooseIn(page, page.getByRole('button', {name: 'Choose files'}), person.csvFile('shed.csv', `number,text\n${rows.join('')}`))
+  await page.getByRole('button', {name: 'Pause shed.csv'}).click()
+  await page.getByRole('button', {name: 'Resume: shed.csv'}).click()
+  held.resolve()
+  await person.sourceCard(page, 'shed.csv').getByText('11,000 rows, 2 columns').waitFor()
+  assert.equal(begun.length, 1)
+  assert.deepEqual(visitor.complaints, [])
+})
+
 test('a reload during an upload keeps the parts that were sent, and choosing the file again sends the rest', async () => {
   const {visitor, page} = await openedBy()
   const {file, left} = await stopUpload(page)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
 import type {Page} from 'playwright-core'
-import {accountRows, accounts, leads, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
+import {accountRows, accounts, leads, ok, openOrg, prepareImport, runImport, untilEnded} from '../support/importing.ts'
 import {enter, settled, stage} from './stage.ts'
 
 const here = stage('browser review')
@@ -76,6 +76,34 @@ test('rows with questions are counted as such, and an earlier preview says that 
   await page.getByText('You are viewing an earlier preview').waitFor()
   await page.getByRole('heading', {name: '2 ready · 3 need your answer', exact: true}).waitFor()
   await page.getByRole('link', {name: 'Ready 2'}).waitFor()
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a run is known behind twenty newer dry runs, so that a run that would create its records again must be confirmed', async () => {
+  const org = await openOrg(here.world)
+  const {path, run} = await runImport(org, {csv: accountRows(2, 'D-'), flow: {...accounts, match: null}})
+  for (let n = 0; n < 20; n++) {
+    const {run: dry} = await ok(org.call('POST', `${path}/runs`, {dryRun: true}), 202)
+    await untilEnded(org.call, `${path}/runs/${dry.id}`)
+  }
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  const address = `${here.world.url}/#/imports/${path.split('/').at(-1)}`
+  await page.goto(address)
+  await page.getByRole('heading', {level: 1, name: 'Results'}).waitFor()
+  await page.goto(`${address}/run`)
+  await page.locator('.every-row').filter({hasText: '2 created'}).waitFor()
+  await page.goto(`${address}/review`)
+  await page.getByText('This run would create records a second time').waitFor()
+  await page.getByText('Earlier runs wrote 2 rows').waitFor()
+  await page.getByRole('button', {name: 'Import 2 rows', exact: true}).click()
+  await page.getByRole('dialog', {name: 'Create records a second time?'}).waitFor()
+  const {runs} = await ok(org.call('GET', `${path}/runs?dryRun=false`), 200)
+  assert.deepEqual(
+    runs.map(({id}: {id: string}) => id),
+    [run.id],
+  )
   assert.deepEqual(visitor.complaints, [])
 })
 

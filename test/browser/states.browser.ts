@@ -3,6 +3,7 @@ import {test} from 'node:test'
 import {type Org, ok, openOrg} from '../support/importing.ts'
 import {makeTemplate} from '../support/schedules.ts'
 import {assertAccessible, assertFits, enter, picture, settled, stage} from './stage.ts'
+import * as person from './steps.ts'
 
 let org: Org
 let template = ''
@@ -160,5 +161,42 @@ test('a template without a connection is checked against the chosen one of sever
   await page.getByLabel('Connection', {exact: true}).selectOption(org.connector)
   await page.getByRole('button', {name: 'Check against CRM'}).click()
   await page.getByText('The template fits the CRM.').waitFor()
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a connection that another CRM user connects again is reported as not connected', async () => {
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/connections`)
+  const sheet = page.locator('.connection').filter({has: page.getByText('Ana Ruiz')})
+  await person.allowInPopUp(visitor, () => sheet.getByRole('button', {name: 'Connect again'}).click(), 'eva@example.org')
+  await sheet.getByText(/^You signed in as another CRM user/).waitFor()
+  await page
+    .locator('.connection')
+    .filter({has: page.getByText('Eva Lind')})
+    .waitFor()
+  assert.equal(await page.locator('.toast').filter({hasText: 'connected again'}).count(), 0)
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('unsaved changes of the notices stay when a webhook is removed', async () => {
+  const add = (url: string) => ok(org.call('POST', `/orgs/${org.org}/webhooks`, {url, kind: 'slack'}), 201)
+  const [stays, goes] = [await add('https://hooks.example.com/stays'), await add('https://hooks.example.com/gone')]
+  const rule = {emails: [], endpoints: [stays.webhook.id, goes.webhook.id], on: ['run.held']}
+  await ok(org.call('PUT', `/orgs/${org.org}/notices`, rule), 200)
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/settings/notices`)
+  await page.getByLabel('A plan waits for approval').check()
+  await page.getByRole('button', {name: 'Remove https://hooks.example.com/gone'}).click()
+  await page.getByRole('dialog').getByRole('button', {name: 'Remove', exact: true}).click()
+  await page.getByLabel('https://hooks.example.com/gone').waitFor({state: 'detached'})
+  await page.getByRole('button', {name: 'Save', exact: true}).click()
+  await page.locator('.toast').filter({hasText: 'Notices saved'}).waitFor()
+  await page.getByRole('button', {name: 'Save', exact: true, disabled: true}).waitFor()
+  const {notices} = await ok(org.call('GET', `/orgs/${org.org}/notices`), 200)
+  assert.deepEqual([notices.endpoints, notices.on.toSorted()], [[stays.webhook.id], ['plan.waiting', 'run.held']])
   assert.deepEqual(visitor.complaints, [])
 })

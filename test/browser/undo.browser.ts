@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
-import {accountRows, accounts, ok, openOrg, runImport} from '../support/importing.ts'
+import {accountRows, accounts, ok, openOrg, runImport, undoRun} from '../support/importing.ts'
 import {enter, picture, stage} from './stage.ts'
 
 const here = stage('browser undo')
@@ -26,6 +26,15 @@ test('a person previews the undo of a run, undoes it, and finds the way to take 
   assert.equal(previews.length, 1, 'a double click starts one preview')
   assert.equal(crm.count('example', 'Accounts'), 4)
   await picture(page, 'undo-preview')
+  const preview = page.url()
+  await page.getByRole('main').getByRole('link', {name: 'View rows'}).first().click()
+  await page.getByText('Preview of an undo').waitFor()
+  await page.getByRole('link', {name: 'Ready 3'}).click()
+  await page.locator('.review-rows tbody tr').nth(2).waitFor()
+  assert.equal(await page.getByText('You are viewing an earlier preview').count(), 0)
+  assert.equal(await page.getByRole('button', {name: /^Edit /}).count(), 0, 'the undo does not read the cells')
+  await page.getByRole('link', {name: 'View run', exact: true}).click()
+  await page.waitForURL(preview)
   await page.getByRole('button', {name: 'Undo 3 rows'}).click()
   await page.getByRole('dialog').getByRole('button', {name: 'Undo', exact: true}).click()
   await page.getByText('Rows: 1 restored, 2 deleted, 1 kept').waitFor()
@@ -65,5 +74,25 @@ test('a person previews an undo from the list of runs, which leads to the undo o
   await actions().last().click()
   await page.getByRole('link', {name: 'View the undo'}).click()
   await page.getByText('Rows: 0 restored, 2 deleted, 0 kept').waitFor()
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('an undo with a refused row offers no fix, no correction and no retry', async () => {
+  const org = await openOrg(here.world)
+  const {crm} = here.world
+  const imported = await runImport(org, {csv: accountRows(2, 'R-'), flow: accounts})
+  crm.faults.add({match: {method: 'DELETE', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'refuse', index: 0}})
+  const {path, run} = await undoRun(org, imported)
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/run?run=${run.id}`)
+  await page.locator('.every-row').filter({hasText: '1 refused'}).waitFor()
+  assert.equal(await page.getByRole('link', {name: 'Fix 1 row'}).count(), 0)
+  await page.getByRole('link', {name: 'View rows'}).click()
+  await page.getByRole('button', {name: 'Row 1, show details'}).click()
+  await page.locator('.row-cells').waitFor()
+  for (const heading of ['Retry', 'Fix 1 row']) assert.equal(await page.getByRole('heading', {name: heading}).count(), 0, heading)
+  assert.equal(await page.locator('.edit-row').count(), 0)
   assert.deepEqual(visitor.complaints, [])
 })

@@ -47,6 +47,23 @@ test.serial('failed.csv is corrected, sent back and retried, and no row is writt
   )
 })
 
+test.serial('a retry with a correction that is not watched prints one document', async t => {
+  const first = await home.run([
+    'import',
+    home.put('gap.csv', accountRows(1, 'Gap-').replace(/^[^,\n]*(?=,Gap-)/m, '')),
+    '-t',
+    'Companies',
+    '--watch',
+  ])
+  const [run] = /run_\w+/.exec(first.out)!
+  t.is((await home.run(['results', run, '--failed', '-o', 'gap-failed.csv'])).code, 0)
+  const file = join(home.here, 'gap-failed.csv')
+  writeFileSync(file, readFileSync(file, 'utf8').replace(',Gap-1', 'Firm,Gap-1'))
+  const retried = await home.run(['retry', run, '--corrected', 'gap-failed.csv', '--json'])
+  t.is(retried.code, 0, retried.err)
+  t.is((await home.run(['watch', JSON.parse(retried.out).run.id])).code, 0)
+})
+
 test.serial('a file that is no correction of the run is refused, and nothing is retried', async t => {
   const path = home.put('more.csv', `${accountRows(2, 'Mo-')},Mo-8,x\n`)
   const first = await home.run(['import', path, '-t', 'Companies', '--watch'])

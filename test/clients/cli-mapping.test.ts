@@ -137,6 +137,19 @@ test('the mapping of a file is written as a flow that imports it, and its upload
   t.is(recordsOf('Leads', 'Email', 'map-').length, 3)
 })
 
+test('a field that a seed mapping skips is not mapped, although a proposal and the default mapping of the field name it', async t => {
+  const config = `/orgs/${org.org}/config`
+  await ok(org.call('PATCH', `${config}/modules/Contacts`, {seedMappings: [{field: 'Mailing_City', skip: true}]}), 200)
+  await ok(org.call('PATCH', `${config}/fields/Contacts/Mailing_City`, {defaultMapping: {mode: 'static', staticValue: 'Bern'}}), 200)
+  const path = home.put('seeds.csv', 'Last Name,Mailing City\nSeed-A,Chur\n')
+  const {code, out, err} = await home.run(['map', path, '--module', 'Contacts', '--match', 'none'])
+  t.is(code, 0, err)
+  t.deepEqual(
+    JSON.parse(out).fields.filter(({field}: any) => field === 'Mailing_City'),
+    [{field: 'Mailing_City', mode: 'skip'}],
+  )
+})
+
 test('flows that do not fit the CRM are refused before a file is uploaded, and a refused file leaves no import', async t => {
   const path = home.put('unfit.csv', people('unfit-'))
   const flow = {module: 'Leads', fields: [{field: 'Last_Nam', mode: 'column', source: 'Last Name'}]}

@@ -2,7 +2,7 @@ import test from 'ava'
 import {z} from 'zod'
 import {usualMappings} from '../../api/clients/column-mapping.ts'
 import {sampleOf} from '../../api/clients/sample.ts'
-import {groupsOf, mendAt, sayFix, sayPlace} from '../../api/clients/widget/imports/check-words.ts'
+import {fixQuery, groupsOf, sayFix, sayPlace} from '../../api/clients/widget/imports/check-words.ts'
 import {makeStep, moved, newDraft, readRanges, sayStep, stepKinds} from '../../api/clients/widget/imports/cleaning.ts'
 import {isFillable} from '../../api/clients/widget/imports/fields.ts'
 import {
@@ -24,6 +24,7 @@ import {sayTested} from '../../api/clients/widget/imports/tried.ts'
 import {assertSample, sampleShape} from '../../shared/assistant/sample.ts'
 import {Cleaning} from '../../shared/files/cleaning/cleaning.ts'
 import {Flow as ServerFlow} from '../../shared/mapping/flows/flow.ts'
+import {fixOf} from '../../workers/checks/fixes.ts'
 import {field, problem, proposal} from './widget-samples.ts'
 
 const fields = [
@@ -156,23 +157,30 @@ test('an issue is found by its path, and one in an expression gives line and col
   t.deepEqual(issuesAt(issues, 0, 'fields', 10), [])
 })
 
-test('default mappings of the organisation start a new flow if the file has their column', t => {
+test('default mappings of the org start a new flow if the file has their column, and seed mappings of the module precede them', t => {
   const told = [
     field('Source', {annotation: {defaultMapping: {mode: 'static', staticValue: 'Fair'}}}),
     field('Tier', {annotation: {defaultMapping: {mode: 'column', source: 'Level'}}}),
     field('City', {annotation: {description: 'x'}}),
   ]
-  t.deepEqual(usualMappings(told, ['Name']), [{field: 'Source', mode: 'static', staticValue: 'Fair'}])
-  t.is(usualMappings(told, ['Level']).length, 2)
+  t.deepEqual(usualMappings(told, ['Name'], []), [{field: 'Source', mode: 'static', staticValue: 'Fair'}])
+  t.is(usualMappings(told, ['Level'], []).length, 2)
   const [, tier] = told
   const skipped = {...tier!, annotation: {defaultMapping: {...tier!.annotation!.defaultMapping, skip: true}}}
-  t.deepEqual(usualMappings([skipped], ['Level']), [{field: 'Tier', mode: 'skip'}])
-  t.deepEqual(usualMappings([{...tier!, excluded: true}], ['Level']), [])
+  t.deepEqual(usualMappings([skipped], ['Level'], []), [{field: 'Tier', mode: 'skip'}])
+  t.deepEqual(usualMappings([{...tier!, excluded: true}], ['Level'], []), [])
+  const seeded = (seed: object) => usualMappings([tier!], ['Level', 'Rank'], [{field: 'Tier', ...seed}])
+  t.deepEqual(seeded({skip: true}), [{field: 'Tier', mode: 'skip'}])
+  t.deepEqual(seeded({mode: 'skip'}), [{field: 'Tier', mode: 'skip'}])
+  t.deepEqual(seeded({source: 'Rank'}), [{field: 'Tier', mode: 'column', source: 'Rank'}])
+  t.deepEqual(seeded({mode: 'column', source: 'Class'}), [{field: 'Tier', mode: 'column', source: 'Level'}])
 })
 
 test('values missing in a picklist are listed once, ignoring case', t => {
   const tier = field('Tier', {picklist: [{display: 'Gold', actual: 'G'}]})
   t.deepEqual(strangeWords(['gold', 'g', ' Silver', 'silver', ''], tier), ['silver'])
+  const country = field('Country', {picklist: [{display: 'Österreich', actual: 'AT'}]})
+  t.deepEqual(strangeWords(['Österreich'.normalize('NFD')], country), [], 'texts from macOS are decomposed')
 })
 
 test('every kind of cleaning step becomes one that the server accepts, or names its missing input', t => {
@@ -234,11 +242,15 @@ test('a problem is grouped by severity, names its place, and links to the column
     sayPlace(problem, {sources: new Map([['s', 'leads.csv']]), field: (_, field) => `Label of ${field}`}),
     'leads.csv › column Mail › Leads › Label of Email',
   )
-  t.deepEqual(mendAt(problem), {flow: 'leads', source: 's', field: 'Email'})
-  t.deepEqual(mendAt({...problem, kind: 'ambiguous', flow: null, field: null}), {source: 's'})
-  t.deepEqual(mendAt({...problem, kind: 'file_gone'}), {source: 's'})
+  t.deepEqual(fixQuery(problem), {flow: 'leads', source: 's', field: 'Email'})
+  t.deepEqual(fixQuery({...problem, kind: 'ambiguous', flow: null, field: null}), {source: 's'})
+  t.deepEqual(fixQuery({...problem, kind: 'file_gone'}), {source: 's'})
   t.is(sayFix(problem), 'Correct the cells.')
   t.notRegex(sayFix({kind: 'ambiguous', fix: 'choices {"A": {}}'}), /choices/)
+  for (const kind of ['field_missing', 'module_missing', 'option_missing', 'duplicate_match', 'empty', 'ragged']) {
+    t.regex(fixOf(kind), /POST|strike|shortRows/, 'the text of the API names its options')
+    t.notRegex(sayFix({kind, fix: fixOf(kind)}), /POST|strike|shortRows/)
+  }
 })
 
 test('the test result of an expression is one sentence', t => {
@@ -259,7 +271,7 @@ test('each step of an import shows its state', t => {
   const source = {id: 's', problems: [{kind: 'ambiguous', column: 'A', message: '', fix: ''}]} as unknown as Source
   const found = {state: 'draft', flows: [], slots: [], sources: []} as unknown as ImportProgress['import']
   const states = (standing: ImportProgress) => stepsOf(standing).map(({state}) => state)
-  t.deepEqual(states({import: found, checks: null, runs: null}), Array(4).fill('todo'))
+  t.deepEqual(states({import: found, checks: null, runs: []}), Array(4).fill('todo'))
   const ready = {...found, state: 'ready', flows: [flow], sources: [source]} as ImportProgress['import']
   const checks = {checks: {state: 'done', startedAt: '', endedAt: 'x', rows: 1, stale: false}, problems: [problem]}
   const run = {id: 'r', state: 'ended', dryRun: false, counts: {}, stop: null, endedAt: 'x', authorisedAt: ''}
@@ -271,10 +283,10 @@ test('each step of an import shows its state', t => {
   }
   t.deepEqual(states(later), ['done', 'todo', 'busy', 'todo'])
   const unread = {...ready, sources: [{...source, problems: [{kind: 'encoding'}]}]} as unknown as ImportProgress['import']
-  t.is(stepsOf({import: unread, checks, runs: null})[0]!.said, '1 question')
+  t.is(stepsOf({import: unread, checks, runs: []})[0]!.said, '1 question')
   const trying = [{...run, dryRun: true, endedAt: null}]
   t.like(stepsOf({import: ready, checks, runs: trying})[1]!, {key: 'review', state: 'busy'})
-  t.like(stepsOf({...later, runs: null})[1]!, {state: 'todo', said: 'out of date'}, 'the file or the mapping changed since the check')
+  t.like(stepsOf({...later, runs: []})[1]!, {state: 'todo', said: 'out of date'}, 'the file or the mapping changed since the check')
 })
 
 test('a sample of a file always fits the limits of the server', t => {

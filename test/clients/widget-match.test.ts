@@ -93,9 +93,10 @@ test('each tab of a review counts its rows, and addresses of before open a tab',
     group(null, 9, {phase: 'lookup'}),
     group('patch', 106, {phase: 'patch'}),
     group('fail', 3, {phase: 'patch', outcome: 'failed', code: 'PARENT_FAILED'}),
+    group('restore', 4),
   ]
   const counts = (['ready', 'errors', 'updates', 'unchanged', 'later'] as const).map(tab => countTab(tab, groups))
-  t.deepEqual(counts, [120, 5, 20, 7, 109], 'a patch counts only in its own tab')
+  t.deepEqual(counts, [124, 5, 20, 7, 109], 'a patch counts only in its own tab')
   t.deepEqual([groups[2]!, groups[3]!, groups[5]!, groups[6]!].map(tabOfGroup), ['skipped', 'errors', 'later', 'later'])
   t.is(tabOf(new URLSearchParams('tab=updates')), 'updates')
   t.is(tabOf(new URLSearchParams('action=update')), 'updates')

@@ -36,7 +36,8 @@ test('a paid plan shows its price and its next payment, and a free plan that not
   await subscribe(billing, {...buyer, planKey: 'team'})
   const paid = await read()
   t.is(describePayment(paid), `€30.00 per month, renews on ${paid.subscription.period.end.slice(0, 10)}.`)
-  t.regex(describePayment({...paid, cancelsAt: paid.subscription.period.end}), /€30\.00 per month, ends on /)
+  // Staff may choose an end before the end of the period.
+  t.is(describePayment({...paid, cancelsAt: '2030-01-02T03:04:05.000Z'}), '€30.00 per month, ends on 2030-01-02.')
 })
 
 test('after a new plan version, subscribers of the earlier one see their own price and may still turn overage off', async t => {
@@ -60,4 +61,34 @@ test('after a new plan version, subscribers of the earlier one see their own pri
   t.true(summary.overage.available)
   t.is(describeOffer(plan, 'month').price, '€30.00 per month')
   t.true(describePayment(summary).startsWith('€30.00 per month, '))
+})
+
+test('after a price change, subscribers see the prices that they pay, and new customers the new ones', async t => {
+  const {house, stripe, payment, prices} = billing
+  const buyer = await newBuyer(billing)
+  const read = () => ok(buyer.as('GET', '/billing/summary'), 200)
+  await subscribe(billing, {...buyer, planKey: 'business'})
+  await ok(buyer.as('POST', '/billing/overage', {enabled: true}), 200)
+  const {product} = payment.find(prices['business.month'])!
+  const {recurring} = payment.find(prices.overage)!
+  const month = await stripe.prices.create({product, currency: 'eur', unit_amount: 9900, recurring: {interval: 'month'}})
+  const row = await stripe.prices.create({
+    product,
+    currency: 'eur',
+    unit_amount: 2,
+    recurring: {interval: 'month', usage_type: 'metered', meter: recurring.meter},
+  })
+  const path = '/billing/admin/plans/business.1/payment'
+  await ok(house.as(house.adminToken)('PATCH', path, {paymentPriceMonthlyId: month.id, paymentPriceOverageId: row.id}), 200)
+  const summary = await read()
+  t.like(summary.plans.find(({key}: any) => key === 'business').prices, {month: 9900, year: 90_000, row: '2'})
+  t.like(summary.subscription.plan.prices, {month: 9000, year: 90_000, row: '1'})
+  t.true(describePayment(summary).startsWith('€90.00 per month, renews on '))
+  // An earlier release stores no amounts, or leaves those of an earlier price.
+  for (const paid of [null, '{"priceId": "price_other", "currency": "eur", "amounts": {"month": "1"}}']) {
+    await house.db.query(sql.unsafe`update subscriptions set paid_amounts = ${paid}::jsonb where org_id = ${buyer.org}`)
+    const unknown = await read()
+    t.is(unknown.subscription.plan.prices, null)
+    t.true(describePayment(unknown).startsWith('Paid per month, renews on '), describePayment(unknown))
+  }
 })

@@ -5,7 +5,7 @@ import {nameFile} from '../../api/clients/widget/runs/file-name.ts'
 import {addSample, etaOf, firstSample, rateOf, type Sample, sampleOf, stack} from '../../api/clients/widget/runs/rate.ts'
 import {type Entry, linesOf, whyOfEntry} from '../../api/clients/widget/runs/row.ts'
 import {choicesIn, filterIn, sayOutcome, sourceWith} from '../../api/clients/widget/runs/rows-query.ts'
-import {chainsOf, kindOf, type Run, sayRange, sayState, withEvent} from '../../api/clients/widget/runs/run.ts'
+import {chainsOf, isRetriable, kindOf, type Run, sayRange, sayState, withEvent} from '../../api/clients/widget/runs/run.ts'
 import {draftOf, excessOf, rowsIn} from '../../api/clients/widget/runs/start.ts'
 import {accountOf, leftOf, planOf, sumCounts} from '../../api/clients/widget/runs/tally.ts'
 import {adviceOf, whyOf} from '../../api/clients/widget/runs/why.ts'
@@ -142,10 +142,16 @@ test('a run shows its state, its kind and its row range', t => {
   t.is(sayState(run({dryRun: true, counts: {A: {planned: 1}}, stop: {stopped: 'LIMIT_ROWS_PER_RUN', message: ''}})).word, 'Previewed')
   t.is(sayState(run({state: 'writing', stop: {stopped: 'CANCELLED', message: ''}})).word, 'Stopping')
   t.is(kindOf(run({retryOf: 'run_0'})), 'Retry')
-  t.is(sayRange({from: 5}), 'from row 5')
-  t.is(sayRange({to: 9}), 'rows 1 to 9')
+  t.is(sayRange({from: 5000}), 'from row 5,000')
+  t.is(sayRange({to: 250_000}), 'rows 1 to 250,000')
   t.is(sayRange({from: 3, to: 3}), 'row 3')
   t.is(sayRange(null), null)
+})
+
+test('a run can be retried unless it is a dry run, an undo or an external run, or its undo has begun', t => {
+  t.true(isRetriable(run()))
+  for (const more of [{dryRun: true}, {undoOf: 'run_0'}, {begunUndo: 'run_2'}, {engine: 'outside'}] as const)
+    t.false(isRetriable(run(more)), JSON.stringify(more))
 })
 
 test('a downloaded file is named after its import', t => {

@@ -9,7 +9,9 @@ import {
   positionOf,
   putEntry,
   withEntries,
+  withFixableValues,
 } from '../../api/clients/widget/imports/value-entries.ts'
+import {problem} from './widget-samples.ts'
 
 test('the editor of a value map lists values that need an entry, and changes one entry at a time', t => {
   const values = [
@@ -33,6 +35,7 @@ test('the editor of a value map lists values that need an entry, and changes one
   t.deepEqual(putEntry(entries, 'OLD', 'Retail')[0], {from: 'old ', to: 'Retail'})
   t.deepEqual(putEntry(entries, 'gone', null), [entries[0]!])
   t.is(positionOf(entries, 'gone'), 1)
+  t.is(positionOf([{from: 'Österreich', to: 'AT'}], 'österreich'.normalize('NFD')), 0)
   const before = {field: 'Tier', mode: 'column' as const, picklist: 'map' as const, map: {gold: 'Gold'}}
   t.deepEqual(entriesOf(before), [{from: 'gold', to: 'Gold'}])
   t.deepEqual(withEntries(before, entries), {values: entries, map: null, picklist: null, otherwise: null})
@@ -63,4 +66,19 @@ test('a question shows a cell only if the mapping writes it as it is', t => {
   for (const changed of [{transform: 'x'}, {values: [{from: 'a', to: 'b'}]}, {mode: 'search' as const}, {mode: 'expression' as const}])
     t.is(columnAsItIs({...mapping, ...changed}), null, JSON.stringify(changed))
   t.is(columnAsItIs(undefined), null)
+})
+
+test('unknown values of a field are fixed in one place, even if they are two problems', t => {
+  const fields = [
+    {field: 'Email', mode: 'column' as const, source: 'Mail', empty: 'leave' as const},
+    {field: 'City', mode: 'column' as const, source: 'City', empty: 'leave' as const, transform: 'value'},
+  ]
+  const found = {flows: [{id: 'leads', sourceId: 's', module: 'Leads', fields}]}
+  const problems = [
+    {...problem, kind: 'not_in_picklist'},
+    {...problem, kind: 'value_unmapped'},
+    {...problem, kind: 'not_in_picklist', field: 'City'},
+    problem,
+  ]
+  t.deepEqual(withFixableValues(found, problems), problems.slice(0, 1))
 })

@@ -92,6 +92,15 @@ test('every variable exists in the configuration, and a production deployment la
   for (const name of [...missing, 'DATABASE_URL']) t.true(secret.includes(name), name)
 })
 
+test('settings of ports do not apply, because probes and service use the ports of the chart', t => {
+  for (const {containers} of podsOf(renderChart(folder, {values: {settings: {...bucket.settings, PORT: '8080', METRICS_PORT: '1'}}}))) {
+    const [{name, env, ports = []}] = containers
+    const given = env.filter((one: {name: string}) => one.name.endsWith('PORT'))
+    const worker = ports.some((port: {name: string}) => port.name === 'metrics') ? [{name: 'METRICS_PORT', value: '9090'}] : []
+    t.deepEqual(given, [{name: 'PORT', value: '4000'}, ...worker], name)
+  }
+})
+
 test('workers scale on the age of their queue, the API on its processor', t => {
   const autoscaling = {enabled: true}
   const documents = renderChart(folder, {values: {...bucket, processes: {web: {autoscaling}, imports: {autoscaling}}}})

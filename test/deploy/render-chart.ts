@@ -184,6 +184,7 @@ const functions: Record<string, (...args: any[]) => any> = {
   ne: (a, b) => a !== b,
   nindent: (width, text) => `\n${text.replaceAll(/^/gm, ' '.repeat(width))}`,
   not: value => !isTrue(value),
+  omit: (map, ...keys) => Object.fromEntries(Object.entries(map).filter(([key]) => !keys.includes(key))),
   printf: (format, ...args) => args.reduce((text, value) => text.replace('%s', () => value), format),
   quote: value => JSON.stringify(String(value ?? '')),
   required: (message, value) => {

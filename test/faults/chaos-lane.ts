@@ -1,6 +1,8 @@
+import {setTimeout as sleep} from 'node:timers/promises'
 import type {FaultSpec} from '../simulators/crm/faults.ts'
 import {seedOrgs} from '../simulators/crm/seed.ts'
 import type {Switches} from '../simulators/crm/switches.ts'
+import type {HttpAnswer} from '../support/client.ts'
 import type {Deployment} from '../support/deployment.ts'
 import {type Org, ok, openOrg} from '../support/importing.ts'
 import {prepareFiles} from '../support/lookups.ts'
@@ -172,11 +174,27 @@ export const playCase = async (lane: Lane, {laid, faults, switches = {}, imports
 }
 
 const runToEnd = async ({here, org}: Lane, {path, ids}: Omit<Under, 'run'>, start: object): Promise<Under> => {
-  const {run} = await ok(org.call('POST', `${path}/runs`, start), 202)
+  const {run} = await ok(
+    repeatWhileBusy(() => org.call('POST', `${path}/runs`, start)),
+    202,
+  )
   // The clock does not advance while a run is paused, because other lanes share it.
   const ground: Ground = {here, org, pass: async () => {}}
   return {path, ids, run: await untilOver(ground, `${path}/runs/${run.id}`, longestSeconds)}
 }
+
+/**
+ * Sends a request again while the overloaded API answers 503, after the seconds that `Retry-After` names. If the API had executed the request, the
+ * import has a run, so the API refuses the repetition.
+ */
+export const repeatWhileBusy = async (send: () => Promise<HttpAnswer>): Promise<HttpAnswer> => {
+  for (let tries = 1; ; tries++) {
+    const answer = await send()
+    if (answer.status !== 503 || tries === mostTries) return answer
+    await sleep(1_000 * Number(answer.headers.get('retry-after') ?? 1))
+  }
+}
+const mostTries = 10
 
 /** Whether no row is unanswered, refused or failed. */
 const isWhole = ({counts}: any) =>

@@ -135,8 +135,8 @@ const judgeBooks = async ({db}: Deployment, chain: EndedRunState[], find: Find) 
   const silent = new Set(all.filter(({outcome, recordId}) => outcome === 'unanswered' && recordId === null).map(({rowKey}) => rowKey))
   for (const {key} of books.open) {
     const {outcome, message} = finals.get(key) ?? {}
-    // A row that was refused after an unanswered create may have a record. The next run of the chain reports it.
-    const isRefusedAfter = outcome === 'refused' && (run.stop || silent.has(key) || /may exist/.test(message ?? ''))
+    // A row that was refused after an unanswered send may have a record, or its values. The next run of the chain reports such a record.
+    const isRefusedAfter = outcome === 'refused' && (run.stop || silent.has(key) || /may exist|may have been written/.test(message ?? ''))
     if (outcome !== 'unanswered' && !isRefusedAfter) find('openAttempts', `${key} has an open question and is ${outcome}`)
   }
 }

@@ -6,6 +6,7 @@ import {findReturnOrigin, listOrigins} from '../../shared/accounts/origins.ts'
 import {isAtLeast, lowerOf, ROLES} from '../../shared/accounts/roles.ts'
 import {readSignedId, signId} from '../../shared/accounts/signed.ts'
 import {hashSecret, isWellFormed, looksLikeSecret, mintSecret} from '../../shared/accounts/token-secret.ts'
+import {readConfig} from '../../shared/config.ts'
 import {findAccounts, findHosts, isApiDomain, listHosts} from '../../shared/crm/hosts.ts'
 
 const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
@@ -100,6 +101,15 @@ test('a return address is allowed by its exact origin', t => {
   t.deepEqual(listOrigins(pages), ['https://lading.example.org', 'https://widget.example.org', 'http://localhost:3000'])
   t.is(findReturnOrigin(pages, 'https://widget.example.org/any/page?x=1'), 'https://widget.example.org')
   t.is(findReturnOrigin(pages, undefined), 'https://lading.example.org')
+})
+
+test('a process does not start with an entry of RETURN_ORIGINS that is no origin', t => {
+  t.deepEqual(readConfig({RETURN_ORIGINS: 'https://App.Example.com/, http://localhost:3000'}).RETURN_ORIGINS, [
+    'https://app.example.com',
+    'http://localhost:3000',
+  ])
+  for (const entry of ['app.example.com', '*', 'https://*', 'https://user:pw@app.example.com'])
+    t.throws(() => readConfig({RETURN_ORIGINS: entry}), {message: /RETURN_ORIGINS: .*: each is an origin/}, entry)
 })
 
 test('an address that only resembles an allowed origin is refused', t => {

@@ -31,7 +31,8 @@ test('settings of a working deployment have no problem, every setting is listed,
   t.teardown(() => rmSync(folder, {recursive: true, force: true}))
   const {url, drop} = await createDatabase('settings')
   t.teardown(drop)
-  const environment = productionSettings(folder, url)
+  const S3_ENDPOINT = 'https://operator:s3-password@files.example.com'
+  const environment = {...productionSettings(folder, url), DATABASE_DIRECT_URL: url, S3_ENDPOINT}
   const findings = await checkSettings(environment)
   t.deepEqual(
     findings.map(({name}) => name),
@@ -43,8 +44,10 @@ test('settings of a working deployment have no problem, every setting is listed,
   )
   t.regex(findings.find(({name}) => name === 'DATABASE_URL')!.text, /^is set, PostgreSQL \d+ answers, and the schema is current$/)
   const shown = JSON.stringify(findings)
-  for (const name of ['SECRETS_KEYS', 'SESSION_KEYS', 'CRM_CLIENT_SECRET', 'DATABASE_URL'] as const)
+  for (const name of ['SECRETS_KEYS', 'SESSION_KEYS', 'CRM_CLIENT_SECRET', 'DATABASE_URL', 'DATABASE_DIRECT_URL'] as const)
     t.false(shown.includes(environment[name]))
+  t.is(findings.find(({name}) => name === 'S3_ENDPOINT')!.text, 'https://…@files.example.com')
+  t.is(findings.find(({name}) => name === 'DATABASE_DIRECT_URL')!.text, 'is set, the database answers')
   t.deepEqual(
     readdirSync(folder, {recursive: true, withFileTypes: true}).filter(entry => entry.isFile()),
     [],
@@ -107,6 +110,19 @@ test('behind a pooler, a role without timeouts is a problem', async t => {
   t.regex((await problemsOf(settings)).DATABASE_URL!, /^Behind a pooler, the role needs timeouts: alter role/)
   pooled.searchParams.set('options', '-c statement_timeout=30s -c idle_in_transaction_session_timeout=10s')
   t.is((await problemsOf({...settings, DATABASE_URL: pooled.href})).DATABASE_URL, undefined)
+})
+
+test('behind a pooler, a missing or bad address of the database itself is a problem', async t => {
+  const {url, drop} = await createDatabase('settings')
+  t.teardown(drop)
+  const pooled = new URL(url)
+  pooled.searchParams.set('pooler', 'transaction')
+  const directProblem = async (DATABASE_DIRECT_URL?: string) =>
+    (await problemsOf({...productionSettings(tmpdir(), pooled.href), DATABASE_DIRECT_URL})).DATABASE_DIRECT_URL
+  t.regex((await directProblem())!, /^A release needs a connection without a pooler\. Set DATABASE_DIRECT_URL/)
+  t.regex((await directProblem(pooled.href))!, /^A release needs a connection without a pooler/)
+  t.regex((await directProblem('postgres://nobody:wrong@127.0.0.1:1/none'))!, /^The database does not answer/)
+  t.is(await directProblem(url), undefined)
 })
 
 test('lading up --check prints each setting and exits with 1 while there is a problem', async t => {

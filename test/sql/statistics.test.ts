@@ -1,8 +1,11 @@
 import test from 'ava'
 import {HOW} from '../../sql/chain-rows.ts'
+import {sql} from '../../sql/database.ts'
 import {settle} from '../../sql/ledger.ts'
 import {refreshStatistics} from '../../sql/statistics.ts'
+import {openStatistics, statisticsRefreshed} from '../../workers/engine/settle/statistics.ts'
 import {beginRun, openLedger, settlement} from '../support/running.ts'
+import {until} from '../support/until.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
 test.before(async () => {
@@ -10,7 +13,7 @@ test.before(async () => {
 })
 test.after.always(() => here?.close())
 
-test('tables are analysed while Postgres estimates few rows for them, and no longer once it knows more', async t => {
+test.serial('tables are analysed while Postgres estimates few rows for them, and no longer once it knows more', async t => {
   const all = ['admissions', 'chain_rows', 'log_batches', 'run_log', 'sends', 'unsettled']
   t.deepEqual((await refreshStatistics(here.hot, {fewerThan: 2_000})).toSorted(), all)
   const begun = await beginRun(here)
@@ -25,4 +28,25 @@ test('tables are analysed while Postgres estimates few rows for them, and no lon
     all.filter(table => table !== 'chain_rows'),
   )
   t.deepEqual((await refreshStatistics(here.hot, {fewerThan: 20_000})).toSorted(), all)
+})
+
+test.serial('a shutdown can wait until the refresh in progress has ended', async t => {
+  const warnings: unknown[] = []
+  const grown = openStatistics({hot: here.hot, log: {warn: (...about: unknown[]) => warnings.push(about)} as never})
+  let isRefreshed = false
+  let refreshed: Promise<unknown> = Promise.resolve()
+  await here.db.transaction(async tx => {
+    await tx.query(sql.unsafe`lock table admissions in share mode`)
+    grown(2_000)
+    refreshed = statisticsRefreshed().then(() => {
+      isRefreshed = true
+    })
+    await until(
+      () => here.hot.query(`select from pg_stat_activity where query = 'analyze admissions' and wait_event_type = 'Lock'`),
+      ({rowCount}) => rowCount === 1,
+    )
+    t.false(isRefreshed)
+  })
+  await refreshed
+  t.deepEqual(warnings, [])
 })

@@ -1,7 +1,7 @@
 import {randomUUID} from 'node:crypto'
 import {z} from 'zod'
 import {newId} from '../../shared/ids.ts'
-import {type Pool, sql} from '../../sql/database.ts'
+import {type Db, type Pool, sql} from '../../sql/database.ts'
 import {keepOrg} from '../../sql/orgs.ts'
 
 /** Creates an org on `plan`. With `aiCredits`, its plan includes that many AI credits per period. */
@@ -16,7 +16,7 @@ export const makeOrg = async (db: Pool, {plan = 'free', aiCredits}: {plan?: stri
   return (await db.transaction(tx => keepOrg(tx, given))).id
 }
 
-export const setAhead = (db: Pool, seconds: number) =>
+export const setAhead = (db: Db, seconds: number) =>
   db.query(sql.unsafe`
     insert into clock_offset (ahead) values (make_interval(secs => ${seconds}))
     on conflict (only_row) do update set ahead = excluded.ahead`)

@@ -1,5 +1,6 @@
 import test, {type ExecutionContext} from 'ava'
 import {type Deployment, type Options, openDeployment} from './deployment.ts'
+import {openOrg} from './importing.ts'
 
 export type TestDeployment = Deployment
 
@@ -18,3 +19,10 @@ export const endAfterTests = (end: () => Promise<unknown>) => void begun.push(en
 /** Starts a deployment for one test file. It ends after the last test. The tests of the file use different orgs. */
 export const startTestDeployment = (t: ExecutionContext<any>, options: Options = {}): Promise<TestDeployment> =>
   openDeployment(t.title, options, end => begun.push(end))
+
+/** Starts a deployment that imports, with a short CRM time-out and a short lag of queries, and opens an org in it. */
+export const openImports = async (t: ExecutionContext<any>) => {
+  const environment = {CRM_TIMEOUT_SECONDS: '3', CRM_LAG_SECONDS: '1'}
+  const here = await startTestDeployment(t, {workers: ['discovery', 'imports'], environment})
+  return {here, org: await openOrg(here)}
+}

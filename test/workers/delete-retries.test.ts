@@ -39,5 +39,5 @@ test.serial('a dry run plans the row of an unanswered delete that took effect, a
   const {action: _, ...writes} = deletion
   await ok(org.call('PUT', `${path}/flows`, [{...writes, id: 'f', sourceId: source.id, fields: [...deletion.fields, named]}]), 200)
   const {log: later} = await start(path, {retryOf: run.id})
-  t.deepEqual(endsOf(later), [[1, 'skipped', 'GONE']], 'a retry that writes says that the record was deleted')
+  t.deepEqual(endsOf(later), [[1, 'skipped', 'DELETED_BEFORE']], 'a retry that writes says that the record was deleted')
 })

@@ -34,6 +34,8 @@ const OUTCOMES: [id: string, switches: Partial<Switches>, verdict: string, capab
   ['write.restore', {}, 'expected'],
   ['write.restore', {restoreAtOnce: 0, restoreSeconds: 1}, 'different'],
   ['lag.coql', {coqlLagSeconds: 1}, 'expected', {coqlLagSeconds: 2}],
+  // A shorter lag does not replace the longest one.
+  ['lag.coql', {coqlLagSeconds: 0}, 'expected', {coqlLagSeconds: 2}],
   ['write.unknownKey', {strictFields: true}, 'different'],
   ['write.picklist', {strictPicklists: true}, 'different'],
   ['unmodifiedSince.single', {}, 'expected'],

@@ -249,6 +249,11 @@ test.serial('a forecast makes no call, and is out of date once the import change
   t.like(await ok(org.call('GET', `${path}/forecast`), 200), {forecast, stale: true})
   const ended = await run(path)
   t.is(ended.forecast, null, 'the forecast no longer fits the import')
+  // An earlier build stored row 0 for an import without rows to write.
+  await here.db.query(sql.unsafe`
+    update forecasts f set forecast = forecast || '{"pausesAtRow": 0}' from imports i where i.import_no = f.import_no and i.id = ${path.split('/').at(-1)!}`)
+  const none = {forecast: null, madeAt: null, stale: null}
+  t.deepEqual(await ok(org.call('GET', `${path}/forecast`), 200), none, 'a forecast that this build cannot read counts as none')
 })
 
 test.serial('a forecast says at which row the quota of the day is exhausted, and when the run ends after the wait for it', async t => {

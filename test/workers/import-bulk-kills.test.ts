@@ -41,3 +41,15 @@ test.serial('a worker that dies before it stores the id of a job is followed by 
   const {log} = await imports.check(t, 'Fh-', begun)
   t.deepEqual(codesOf(log), written)
 })
+
+test.serial('a worker that takes over a failed job requests no further job', async t => {
+  imports.create('Fk-')
+  here.crm.faults.add({match: jobs, times: 2, action: 'bulkFailure'})
+  const begun = await imports.begin(accountRows(rows, 'Fk-'))
+  await killAt(start, 'bulk_ended')
+  start()
+  const {run} = await imports.check(t, 'Fk-', begun)
+  t.is(here.crm.journal(jobs).length, 1)
+  t.like(run.routes[0], {write: 'records', writeWhy: 'The CRM reports a bulk job as failed: FAILED'})
+  here.crm.faults.clear()
+})

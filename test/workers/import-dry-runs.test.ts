@@ -1,7 +1,7 @@
 import test, {type ExecutionContext} from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {accountRows, accounts, ok, openOrg, prepareImport, readLog, runImport, untilEnded, untilRun} from '../support/importing.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, readLog, runImport, undoRun, untilEnded, untilRun} from '../support/importing.ts'
 import {countBy} from '../support/oracle.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
@@ -153,6 +153,18 @@ test.serial('a dry run does not block a real run or need write permission, and o
   t.is((await ok(org.call('POST', `${path}/runs`, {}), 409)).code, 'WRITES_PAUSED')
   await rehearse(t, path)
   await ok(org.call('PATCH', `/orgs/${org.org}/config/writing?connector=${org.connector}`, {paused: false}), 200)
+})
+
+test.serial('the runs of an import are listed without or with dry runs only, however many dry runs there are', async t => {
+  const {path, run: real} = await runImport(org, {csv: accountRows(2, 'Li-'), flow: accounts})
+  const dry: string[] = []
+  for (let n = 0; n < 3; n++) dry.unshift((await run(path, {dryRun: true})).id)
+  const {run: undo} = await undoRun(org, {path, run: real})
+  const list = async (query: string) => (await ok(org.call('GET', `${path}/runs?${query}`), 200)).runs.map(({id}: {id: string}) => id)
+  t.deepEqual(await list('limit=2'), [undo.id, dry[0]])
+  t.deepEqual(await list('limit=2&dryRun=false'), [undo.id, real.id])
+  t.deepEqual(await list('limit=2&dryRun=true'), dry.slice(0, 2))
+  t.is((await ok(org.call('GET', `${path}/runs?dryRun=no`), 400)).code, 'INVALID')
 })
 
 test.serial('a cancelled dry run ends, and its message does not suggest a retry', async t => {

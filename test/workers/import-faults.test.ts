@@ -102,6 +102,15 @@ test.serial('a run that the CRM rate-limits waits, and logs nothing for the wait
   assertOnce(here.crm, 'W-', finals)
 })
 
+test.serial('rows that the CRM rate-limits within an otherwise successful answer are sent again, and logged once', async t => {
+  const {outcomes, finals, log} = await importUnder('P-', [
+    {match: creates, times: 2, action: {type: 'refuse', index: [0, 5], code: 'TOO_MANY_REQUESTS'}},
+  ])
+  t.deepEqual(outcomes, {created: rows})
+  t.is(log.length, rows)
+  assertOnce(here.crm, 'P-', finals)
+})
+
 test.serial('an access token that expires during a run is renewed, and no row is lost', async t => {
   const {outcomes, log} = await importUnder('T-', [{match: {...creates, nth: 3}, times: 1, action: 'expireToken'}])
   t.deepEqual(outcomes, {created: rows})

@@ -102,7 +102,7 @@ for (const {name, action, says} of [
   {
     name: 'the module is refused',
     action: refusal(400, 'INVALID_MODULE', {resource_path_index: 0}),
-    says: /INVALID_MODULE.*Correct this in the CRM\. Retry this run/,
+    says: /INVALID_MODULE.*Correct this in the CRM\. If the module was renamed there, run a discovery\. Retry this run/,
   },
 ]) {
   test.serial(`a run stops with advice where ${name}, and a retry writes every row`, async t => {

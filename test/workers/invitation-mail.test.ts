@@ -52,11 +52,27 @@ test.serial('an invitation beyond the mails that an org may send in a day says t
   const invite = () => ok(house.as(token)('POST', `/orgs/${org}/invitations`, {email: 'many@other.example', role: 'operator'}), 201)
   t.false((await invite()).isMailed)
   await house.hot.query(`update invitations set mailed_at = null where id = 'inv_mailed_1'`)
+  await house.hot.query(`update invitations set mail_queued_at = lading_now() where id = 'inv_mailed_1'`)
+  t.false((await invite()).isMailed, 'the last e-mail of the day waits for the mail server')
+  await house.hot.query(`update invitations set mail_queued_at = null where id = 'inv_mailed_1'`)
   t.true((await invite()).isMailed)
   await until(
     () => lettersTo('many@other.example').length,
     count => count === 1,
   )
+})
+
+test.serial('an invitation whose e-mail was refused for ever no longer counts as an e-mail of the day', async t => {
+  const {org, token} = await house.makeOrg()
+  smtp.refuse('bad@other.example', '550 no such mailbox')
+  const invited = await ok(house.as(token)('POST', `/orgs/${org}/invitations`, {email: 'bad@other.example', role: 'operator'}), 201)
+  t.true(invited.isMailed)
+  await until(
+    () => invitationJobs(['created', 'active', 'retry']),
+    count => Number(count) === 0,
+  )
+  const {rows} = await house.hot.query('select mailed_at, mail_queued_at from invitations where org_id = $1', [org])
+  t.deepEqual(rows, [{mailed_at: null, mail_queued_at: null}])
 })
 
 /** Invites an address while the mail server refuses `refused`. Waits until the job waits for its next try. */
@@ -98,4 +114,6 @@ test.serial('an invitation that was withdrawn meanwhile is not sent', async t =>
   await withdraw()
   await retryNow()
   t.deepEqual(lettersTo('gone@other.example'), [])
+  const {rowCount} = await house.hot.query(`select from invitations where email = 'gone@other.example' and mail_queued_at is not null`)
+  t.is(rowCount, 0)
 })

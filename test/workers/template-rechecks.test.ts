@@ -18,21 +18,19 @@ test.before(async t => {
 const column = (field: string, source: string) => ({field, mode: 'column', source, empty: 'leave'})
 const csv = `name,number,industry\n${Array.from({length: 7}, (_, n) => `Company ${n},R-${n},${n === 0 ? 'Retail' : 'Food'}`).join('\n')}\n`
 
-const makeTemplate = async (name: string, file = csv) => {
+const accounts = {
+  module: 'Accounts',
+  fields: [column('Account_Name', 'name'), column('Account_Number', 'number'), column('Industry', 'industry')],
+}
+
+const makeTemplate = async (name: string, file = csv, flow: object = accounts) => {
   const {template} = await ok(
     org.call('POST', `/orgs/${org.org}/templates`, {
       name,
       description: null,
       connectorId: org.connector,
       sources: [{slot: 'companies', label: 'Companies', reader: {}, cleaning: [], choices: {}, columns: ['name', 'number', 'industry']}],
-      flows: [
-        {
-          id: 'f',
-          sourceId: 'companies',
-          module: 'Accounts',
-          fields: [column('Account_Name', 'name'), column('Account_Number', 'number'), column('Industry', 'industry')],
-        },
-      ],
+      flows: [{id: 'f', sourceId: 'companies', ...flow}],
     }),
     201,
   )
@@ -189,6 +187,22 @@ test.serial('a mapped field that is gone breaks the flow, and a change elsewhere
     recheck.problems.find(({field}: any) => field === 'Account_Number'),
     {severity: 'error', module: 'Accounts', rows: null},
   )
+})
+
+test.serial('a field that is gone breaks the flow that searches records of its module by it', async t => {
+  house.crm.addField('example', 'Accounts', {name: 'Code', type: 'text'})
+  await discover()
+  const search = {field: 'Account_Name', mode: 'search', source: 'number', searchField: 'Code', empty: 'leave'}
+  const {id} = await makeTemplate('Searches', csv, {module: 'Contacts', fields: [column('Last_Name', 'name'), search]})
+  house.crm.dropField('example', 'Accounts', 'Code')
+  await discover()
+  const {recheck} = await until(
+    () => readTemplate(id),
+    ({recheck: found}) => found !== null,
+  )
+  t.like(recheck.problems, [{severity: 'error', kind: 'flow', module: 'Contacts', field: 'Account_Name', rows: null}])
+  t.is(recheck.problems.length, 1)
+  t.like((await noticesOf(id))[0]!.about, {problems: 1})
 })
 
 test.serial('a new version of the template has no re-check, and a deleted template leaves none', async t => {

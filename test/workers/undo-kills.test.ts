@@ -71,6 +71,32 @@ for (const [seed, point] of ['after_intent:2', 'after_send:2', 'before_settle:3'
   })
 }
 
+test.serial('an undo restores the value of a patch that a killed worker saw refused, and that its successor wrote', async t => {
+  const numbers = ['Sp-1', 'Sp-2', 'Sp-3']
+  const records = numbers.map(Account_Number => ({Account_Name: 'Met', Account_Number, Billing_City: 'Paris'}))
+  here.crm.create('example', 'Accounts', records)
+  const patched = {...accounts.fields[2], patch: {when: ['exists']}}
+  const flow = {...accounts, match: {...accounts.match, onOne: 'skip'}, fields: [...accounts.fields.slice(0, 2), patched]}
+  const {path} = await prepareImport(org, {csv: `name,number,city\n${numbers.map(number => `Met,${number},Rome`).join('\n')}\n`, flow})
+  const puts = {method: 'PUT', path: '/crm/v8/Accounts'}
+  here.crm.faults.add({match: puts, times: 1, action: {type: 'refuse', index: [1, 2]}})
+  here.crm.faults.add({match: puts, times: 1, action: {type: 'refuse', index: 2}})
+  const imported = await run(`${path}/runs`)
+  await killAt(startWorker, 'before_settle')
+  const next = startWorker()
+  await untilEnded(org.call, imported)
+  const log = await readLog(org.call, imported)
+  const ends = log.filter(({phase, outcome}) => phase === 'patch' && outcome !== 'unanswered')
+  t.deepEqual(ends.map(({rowNumber, outcome}) => `${rowNumber} ${outcome}`).sort(), ['1 updated', '2 updated', '3 refused'])
+  await untilEnded(org.call, await run(`${imported}/undo`))
+  t.deepEqual(
+    list('Sp-').map(({Billing_City}) => Billing_City),
+    ['Paris', 'Paris', 'Paris'],
+  )
+  await endWorker(next)
+  here.crm.faults.clear()
+})
+
 test.serial('after a kill, an undo of an external run undoes each record once, although its rows have no numbers', async t => {
   const engine = callsOf(here, org)
   const {path} = await engine.makeImport()

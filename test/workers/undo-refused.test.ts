@@ -1,15 +1,14 @@
 import test from 'ava'
-import {type Org, openOrg, readLog, undoRun} from '../support/importing.ts'
-import {accountOf, column, companies, runFiles} from '../support/lookups.ts'
+import {type Org, ok, readLog, undoRun, untilEnded, untilRun} from '../support/importing.ts'
+import {accountOf, column, companies, prepareFiles, runFiles} from '../support/lookups.ts'
 import {lineSheet, lines, orderOf, orderSheet, orders, productsOf} from '../support/subforms.ts'
-import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {openImports, type TestDeployment} from '../support/test-deployment.ts'
 
 let here: TestDeployment
 let org: Org
 
 test.before(async t => {
-  here = await startTestDeployment(t, {workers: ['discovery', 'imports'], environment: {CRM_TIMEOUT_SECONDS: '3', CRM_LAG_SECONDS: '1'}})
-  org = await openOrg(here)
+  ;({here, org} = await openImports(t))
 })
 test.afterEach.always(() => here.crm.faults.clear())
 
@@ -19,8 +18,8 @@ const citiesOf = (numbers: string[]) => numbers.map(number => accountOf(here, nu
 const edit = (module: string, record: {id: string}, values: object) =>
   here.crm.update('example', module, [{id: record.id, ...values}], {as: 'ben@example.org'})
 
-/** Patches the city of existing accounts, from Paris to Rome. */
-const patchCities = async (numbers: string[], start: object = {}) => {
+/** Prepares patches of the city of existing accounts, from Paris to Rome. */
+const prepareCities = (numbers: string[]) => {
   here.crm.create(
     'example',
     'Accounts',
@@ -33,7 +32,13 @@ const patchCities = async (numbers: string[], start: object = {}) => {
   ]
   const flow = companies({match: {by: ['Account_Number'], onOne: 'skip', onMany: 'skip'}, fields})
   const csv = `name,number,city\n${numbers.map(number => `Met,${number},Rome`).join('\n')}\n`
-  const {path, run} = await runFiles(org, {companies: csv}, [flow], start)
+  return prepareFiles(org, {companies: csv}, [flow])
+}
+
+const patchCities = async (numbers: string[], start: object = {}) => {
+  const {path} = await prepareCities(numbers)
+  const {run: begun} = await ok(org.call('POST', `${path}/runs`, start), 202)
+  const run = await untilEnded(org.call, `${path}/runs/${begun.id}`)
   const log = await readLog(org.call, `${path}/runs/${run.id}`)
   const outcomes = log.filter(({phase}) => phase === 'patch').map(({rowNumber, outcome}) => `${rowNumber} ${outcome}`)
   return {path, run, outcomes: outcomes.sort()}
@@ -72,4 +77,58 @@ test.serial('an undo keeps subform rows that a person entered after the CRM had 
   edit('Orders', orderOf(here, 'Vc-2'), {Order_Lines: [{Product: 'B', Quantity: 1}]})
   await undoRun(org, {path, run})
   t.deepEqual([productsOf(here, 'Vc-1'), productsOf(here, 'Vc-2')], [[], ['B']])
+})
+
+test.serial('an undo keeps the value of a patch that a pause left unsent, if the paused run was cancelled', async t => {
+  const numbers = numbersOf('Vd-', 2)
+  here.crm.faults.add({match: {method: 'PUT', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'rateLimit', retryAfter: 600}})
+  const {path} = await prepareCities(numbers)
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  t.like(await untilRun(org.call, `${path}/runs/${run.id}`, ({state}) => state === 'paused'), {pause: {code: 'RATE_LIMITED'}})
+  await ok(org.call('POST', `${path}/runs/${run.id}/cancel`), 200)
+  t.like(await untilEnded(org.call, `${path}/runs/${run.id}`), {stop: {stopped: 'CANCELLED'}})
+  edit('Accounts', accountOf(here, numbers[0]!), {Billing_City: 'Rome'})
+  await undoRun(org, {path, run})
+  t.deepEqual(citiesOf(numbers), ['Rome', 'Paris'])
+})
+
+/** The CRM executes the write without an answer, and refuses the second send. `nth`: the first send among the calls of this kind. */
+const loseThenRefuse = (path: string, nth: number) => {
+  here.crm.faults.add({match: {method: 'PUT', path, nth}, times: 1, action: {type: 'dropAfter'}})
+  here.crm.faults.add({match: {method: 'PUT', path, nth}, times: 1, action: {type: 'refuse', index: 0}})
+}
+const mayBeWritten = /An earlier send of this row was never answered, so its values may have been written$/
+
+test.serial(
+  'an undo restores the value of an update that the CRM executed without an answer, and refused when it was sent again',
+  async t => {
+    here.crm.create('example', 'Accounts', [{Account_Name: 'Old', Account_Number: 'Ve-1'}])
+    loseThenRefuse('/crm/v8/Accounts', 1)
+    const {path, run} = await runFiles(org, {companies: 'name,number\nNew,Ve-1\n'}, [companies()])
+    t.like(run.counts.Accounts, {updated: 0, refused: 1, unanswered: 0})
+    t.is(accountOf(here, 'Ve-1').Account_Name, 'New')
+    const log = await readLog(org.call, `${path}/runs/${run.id}`)
+    t.deepEqual(
+      log.map(({outcome, message}) => [outcome, mayBeWritten.test(message)]),
+      [
+        ['unanswered', false],
+        ['refused', true],
+      ],
+    )
+    const {run: undone} = await undoRun(org, {path, run})
+    t.is(accountOf(here, 'Ve-1').Account_Name, 'Old')
+    t.like(undone.undo, {restored: 1, changedSince: 0})
+  },
+)
+
+test.serial('an undo restores subform rows that the CRM replaced without an answer, if it refused the second send', async t => {
+  here.crm.create('example', 'Orders', [{Name: 'Vf-1', Code: 'Vf-1', Order_Lines: [{Product: 'Old', Quantity: 1}]}])
+  loseThenRefuse('/crm/v8/Orders', 2)
+  const {path, run} = await runFiles(org, {orders: orderSheet(['Vf-1']), lines: lineSheet([['Vf-1', 'A']])}, [orders(), lines()])
+  t.like(run.counts.Order_Lines, {updated: 0, refused: 1, unanswered: 0})
+  t.deepEqual(productsOf(here, 'Vf-1'), ['A'])
+  const log = await readLog(org.call, `${path}/runs/${run.id}`)
+  t.true(log.some(({outcome, message}) => outcome === 'refused' && mayBeWritten.test(message)))
+  await undoRun(org, {path, run})
+  t.deepEqual(productsOf(here, 'Vf-1'), ['Old'])
 })

@@ -1,15 +1,14 @@
 import test from 'ava'
-import {type Org, openOrg, undoRun} from '../support/importing.ts'
+import {type Org, undoRun} from '../support/importing.ts'
 import {runFiles} from '../support/lookups.ts'
 import {lineSheet, lines, orderOf, orderSheet, orders, productsOf} from '../support/subforms.ts'
-import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {openImports, type TestDeployment} from '../support/test-deployment.ts'
 
 let here: TestDeployment
 let org: Org
 
 test.before(async t => {
-  here = await startTestDeployment(t, {workers: ['discovery', 'imports'], environment: {CRM_TIMEOUT_SECONDS: '3', CRM_LAG_SECONDS: '1'}})
-  org = await openOrg(here)
+  ;({here, org} = await openImports(t))
 })
 test.afterEach.always(() => here.crm.faults.clear())
 

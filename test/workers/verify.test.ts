@@ -1,4 +1,5 @@
 import test from 'ava'
+import {setWritesPaused} from '../../sql/connectors.ts'
 import {isInSample} from '../../workers/engine/verify/written-rows.ts'
 import {
   accountRows,
@@ -12,6 +13,7 @@ import {
   accounts as writing,
 } from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let here: TestDeployment
 let org: Awaited<ReturnType<typeof openOrg>>
@@ -109,6 +111,21 @@ test.serial('records are read back by id after five seconds, a hundred per call,
   for (const {at} of reads) t.true(Date.parse(at) - Math.max(...wrote) >= 5_000, at)
   const written = (await readLog(org.call, `${path}/runs/${run.id}`)).map(({recordId}) => recordId)
   t.deepEqual(reads.flatMap(({query}) => query.ids!.split(',')).toSorted(), written.toSorted())
+})
+
+test.serial('a run that wrote all its rows verifies them while writes are paused', async t => {
+  const pause = (paused: boolean) => here.db.transaction(tx => setWritesPaused(tx, {org: org.org, id: org.connector, paused}))
+  t.teardown(() => pause(false))
+  here.crm.clearJournal()
+  const {path} = await prepareImport(org, {csv: accountRows(3, 'Wp-'), flow: writing})
+  const {run} = await ok(org.call('POST', `${path}/runs`, {verify: 'all'}), 202)
+  await untilRun(org.call, `${path}/runs/${run.id}`, ({counts}) => counts.Accounts?.created === 3)
+  here.crm.faults.add({match: {method: 'GET', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'rateLimit', retryAfter: 3}})
+  await until(readsById, reads => reads.length === 1)
+  await pause(true)
+  const ended = await untilRun(org.call, `${path}/runs/${run.id}`, ({state}) => state === 'ended' || state === 'paused')
+  t.like(ended, {state: 'ended', stop: null, verify: {rows: 3, waiting: 0, unverified: 0}})
+  t.is(readsById().length, 2)
 })
 
 const patching = {...writing, fields: [...writing.fields.slice(0, 2), {...writing.fields[2], patch: {}}]}

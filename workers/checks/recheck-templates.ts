@@ -1,9 +1,10 @@
 import {isDeepStrictEqual} from 'node:util'
-import type {DiscoveryDiff} from '../../shared/crm/discovered.ts'
+import type {DiscoveredModule, DiscoveryDiff} from '../../shared/crm/discovered.ts'
 import {Refusal} from '../../shared/errors.ts'
 import type {CheckProblem} from '../../shared/mapping/checks/problem.ts'
-import {Flows} from '../../shared/mapping/flows/flow.ts'
+import {type Flow, Flows} from '../../shared/mapping/flows/flow.ts'
 import {announce} from '../../shared/notifications/announce.ts'
+import {findLatestDiscovery, listDiscoveredModules} from '../../sql/discoveries.ts'
 import {listChangesSince, listRecheckable, type RecheckProblem, replaceRecheck} from '../../sql/template-rechecks.ts'
 import type {Work} from '../worker.ts'
 import {runCheck} from './check.ts'
@@ -16,19 +17,22 @@ const [mostTemplates, mostRows, mostProblems] = [20, 500_000, 50]
 
 /**
  * Repeats the check of the newest import of each template that uses the connection, for the 20 templates used last. Stores the errors and warnings
- * that changes of modules or fields since that import may have caused. Leaves out an import if none of its modules changed, if it is large, or if
- * its flows differ from the template's.
+ * that changes of modules or fields since that import may have caused. Leaves out an import if none of its modules and searched fields changed, if it
+ * is large, or if its flows differ from the template's.
  */
 export const recheckTemplates = async (work: Work, {org, connector}: {org: string; connector: string}) => {
   const answer = {templates: 0, broken: 0}
+  const newest = await findLatestDiscovery(work.db, connector)
+  const modules = newest ? await listDiscoveredModules(work.db, newest.id) : []
   for (const template of await listRecheckable(work.db, {org, connector, limit: mostTemplates})) {
     const changed = changedFields(await listChangesSince(work.db, {connector, since: template.madeAt}))
     const flows = rulesOf(template.flows)
-    if (template.rows > mostRows || !flows.some(({module}) => changed.has(module))) continue
+    const searches = changedSearches(flows, modules, changed)
+    if (template.rows > mostRows || !(searches.length > 0 || flows.some(({module}) => changed.has(module)))) continue
     if (!isDeepStrictEqual(flows, rulesOf(template.importFlows))) continue
     const checked = await checkOrSkip(work, {org, importId: template.importId})
     if (!checked) continue
-    const problems = checked.problems.flatMap(problem => brokenBy(problem, changed)).slice(0, mostProblems)
+    const problems = checked.problems.flatMap(problem => brokenBy(problem, changed, searches)).slice(0, mostProblems)
     await keep(work, {org, connector, template, ...checked, problems})
     answer.templates += 1
     if (problems.length > 0) answer.broken += 1
@@ -76,13 +80,34 @@ const changedFields = (diffs: readonly DiscoveryDiff[]): ChangedFields => {
   return changed
 }
 
+/** A search mapping of a flow: its lookup field. */
+type Search = {flow: string; field: string}
+
+/** Lists the search mappings whose searched module or field changed. */
+const changedSearches = (flows: Pick<Flow, 'id' | 'module' | 'fields'>[], modules: readonly DiscoveredModule[], changed: ChangedFields) =>
+  flows.flatMap(({id, module, fields}) => {
+    const known = modules.find(({apiName}) => apiName === module)
+    return fields.flatMap(({mode, field, searchField}): Search[] => {
+      const target = mode === 'search' ? known?.fields.find(({apiName}) => apiName === field)?.lookup?.module : undefined
+      const change = target === undefined ? undefined : changed.get(target)
+      const searched = searchField ?? modules.find(({apiName}) => apiName === target)?.namingField
+      return change && (change.all || change.fields.has(searched ?? '')) ? [{flow: id, field}] : []
+    })
+  })
+
 /** Kinds of problems of a whole flow that a change in the CRM can cause. Other kinds come from the file, its rows or an administrator. */
 const FLOW_KINDS = new Set(['module_missing', 'read_only', 'required', 'option_missing', 'flow', 'parent_flow'])
 
-const brokenBy = ({severity, kind, flow, module, field, count, rows, fix}: CheckProblem, changed: ChangedFields): RecheckProblem[] => {
-  const known = module === null ? undefined : changed.get(module)
-  if (!known || module === null || severity === 'info') return []
-  if (field === null ? !FLOW_KINDS.has(kind) : !known.all && !known.fields.has(field)) return []
+const brokenBy = (
+  {severity, kind, flow, module, field, count, rows, fix}: CheckProblem,
+  changed: ChangedFields,
+  searches: Search[],
+): RecheckProblem[] => {
+  if (module === null || severity === 'info') return []
+  const known = changed.get(module)
+  const isOwn = known && (field === null ? FLOW_KINDS.has(kind) : known.all || known.fields.has(field))
+  const isSearch = kind === 'flow' && searches.some(one => one.flow === flow && one.field === field)
+  if (!isOwn && !isSearch) return []
   return [{severity, kind, flow, module, field, rows: rows.length > 0 ? count : null, fix}]
 }
 

@@ -76,6 +76,8 @@ export type ImportRow = {
   isGone?: boolean
   /** Whether an earlier run of the chain sent a create of this row that was never answered. */
   hasLostCreate?: boolean
+  /** Whether an earlier run of the chain sent an update of this row that was never answered. */
+  hasLostUpdate?: boolean
   /** The number of unanswered creates of this row in its chain for which no record was found. */
   unansweredCreates: number
   /** The payload digest of an unanswered create without a unique key that an earlier owner or an earlier run sent. */

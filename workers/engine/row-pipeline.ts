@@ -279,7 +279,7 @@ const sendPipelineBulk = async (pipeline: RowPipeline, waiting: BulkRows) => {
   const send = (leaving: () => void) => sendBulk(ctx, flow, bulk!.route, rows, {...batchHooks(pipeline), leaving})
   // A job of updates creates no record, so a search for lost creates does not wait for it.
   const result = await (rows.kind === 'create' ? trackInFlight(pipeline.inFlight, send) : send(() => {}))
-  if (result.refused !== null) await bulk!.switchOff(result.refused)
+  if (result.offWhy !== null) await bulk!.switchOff(result.offWhy)
   const left = await prepareUnsent(pipeline, rows.kind, result)
   releaseRows(pipeline, left.ended)
   takeResult(pipeline, rows.kind, {...result, ...left})

@@ -24,7 +24,7 @@ export const writeFlows = async (ctx: Context, flows: CompiledFlow[], head: RunH
   const patches = ctx.snapshot.flows.flatMap(flow => compilePatchPlan(flow, ctx.snapshot, ctx.retried !== null) ?? [])
   await openMarks(ctx, patches)
   const gates = ctx.run.dryRun ? null : openCanaryGates(head)
-  const verifier = await openVerifier(ctx, {flows: [...flows, ...patches], hasCanary: gates !== null})
+  const verifier = await openVerifier({...ctx, readsResults: true}, {flows: [...flows, ...patches], hasCanary: gates !== null})
   ctx.canary = gates && verifier && openCanary(ctx, gates, verifier)
   try {
     await runPasses(ctx, flows, patches, head.stop)

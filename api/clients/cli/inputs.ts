@@ -63,11 +63,14 @@ export const readJsonFile = async (path: string): Promise<Json> => {
   const text = await readFile(path, 'utf8').catch(error => {
     throw badFile(error.code === 'ENOENT' ? `File not found: ${path}` : `Could not read ${path}: ${error.message}`)
   })
+  let read: Json
   try {
-    return JSON.parse(withoutMark(text))
+    read = JSON.parse(withoutMark(text))
   } catch (error) {
     throw badFile(`${path} is not JSON: ${(error as Error).message}`)
   }
+  if (typeof read !== 'object' || read === null) throw badFile(`${path} holds no JSON object`, 'Check the content of the file')
+  return read
 }
 
 /** Assigns each file to a slot: the given slot, else the slot with the file's name. The last unassigned file gets the last free slot. */

@@ -20,9 +20,10 @@ export const proposeFlow = async (cli: Cli, session: Session, input: ProposeFlow
   const {client, path} = session
   const {columns, rows} = await client.get(path(`imports/${input.importId}/sources/${source.id}/rows`), {limit: sampleRows})
   const at = path(`config/fields/${encodeURIComponent(module.apiName)}`)
-  const fields = (await client.get(at, {connector: connectorId})).fields.filter(({removed}: Json) => !removed) as Json[]
+  const known = await client.get(at, {connector: connectorId})
+  const fields = known.fields.filter(({removed}: Json) => !removed) as Json[]
   const {proposals} = await client.post('/ai/auto-map', {connectorId, modules: [module.apiName], ...sampleOf(columns, rows)})
-  const mapped = mapFields(fields, columns, proposals)
+  const mapped = mapFields(known, {fields, columns, proposals})
   assertUsable({source, module, fields, mapped})
   const match = await findMatch(cli, {module, fields, mapped, existing})
   cli.out.note(describeMapping({source, module, fields, columns, mapped, proposals, match}).join('\n'))
@@ -34,8 +35,8 @@ export const proposeFlow = async (cli: Cli, session: Session, input: ProposeFlow
  * Returns the org's default mappings, which may skip fields. Adds each proposal of at least `leastConfidence` whose column and field are
  * still unmapped.
  */
-const mapFields = (fields: readonly Json[], columns: readonly string[], proposals: readonly Json[]): Json[] => {
-  const mapped: Json[] = usualMappings(fields as Parameters<typeof usualMappings>[0], columns)
+const mapFields = ({module}: Json, {fields, columns, proposals}: Pick<DescribeInput, 'fields' | 'columns' | 'proposals'>): Json[] => {
+  const mapped: Json[] = usualMappings(fields as Parameters<typeof usualMappings>[0], columns, module.seedMappings)
   for (const {column, field: name, confidence} of proposals) {
     const field = fields.find(({apiName}) => apiName === name)
     const isFree = !mapped.some(one => one.field === name || one.source === column)

@@ -48,7 +48,7 @@ const VARIABLES = [
 const JSON_HELP = [
   'With --json, standard output is one JSON document, as returned by the API: lading imports --json | jq .imports',
   'Commands that follow something print one document per line. `logs`: one log entry each. `plan`, and `import`, `run`, `apply`, `retry` and `watch` with --watch:',
-  '{"event": "source" | "run" | "state" | "progress" | "end", ...}. The last event is end, with the run and the exit code.',
+  '{"event": "source" | "corrected" | "run" | "state" | "progress" | "end", ...}. The last event is end, with the run and the exit code.',
   'An error is one line of JSON on standard error: {"error", "code", "exit", "next", ...}. The code is an API code, or one of',
   'USAGE, FILE, NOT_SIGNED_IN, UNREACHABLE, INTERRUPTED, DECLINED, DIFFERENT, DOES_NOT_FIT, FAILED.',
   'Without a terminal, tables are tab-separated and not truncated, and progress is one line every five seconds.',

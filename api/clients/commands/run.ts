@@ -66,12 +66,14 @@ export default (cli: Cli, program: Command) => {
     .action(async (given: string, {watch, failOn, corrected, ...start}: Options) => {
       const session = await cli.open()
       const before = await findRun(session, given, ({dryRun}: Json) => !dryRun)
+      const following = {watch: Boolean(watch), ...(failOn && {failOn})}
       if (corrected !== undefined) {
         const said = await sendCorrection(cli, session, before, corrected)
-        cli.out.event({event: 'corrected', run: before.id}, said)
+        if (isWatched(following)) cli.out.event({event: 'corrected', run: before.id}, said)
+        else cli.out.lines(said)
       }
       const run = await startRun(session, before.importId, {retryOf: before.id, ...start})
-      await begun(cli, session, run, {watch: Boolean(watch), ...(failOn && {failOn})})
+      await begun(cli, session, run, following)
     })
 
   addFollowing(cli, program)

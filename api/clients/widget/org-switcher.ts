@@ -9,19 +9,22 @@ import {Problem} from './ui/notice.ts'
 type ReachableOrg = {id: string; name: string; role: string}
 
 /**
- * A select by which a person with two or more orgs switches the org in every tab. Staff views have none. A failed load is not reported, because
- * the page works without the switcher.
+ * A select by which a person with another org switches the org in every tab. Staff views have none. A failed load is not reported, because the page
+ * works without the switcher.
  */
 export const OrgSwitcher = () => {
-  const current = me.value!.org!.id
+  const {id: current, name} = me.value!.org!
   const orgs = useLoad<ReachableOrg[]>(async signal => (await client.get('/auth/orgs', {}, signal)).orgs, [current])
   const change = useDoing(async (org: string) => {
     await client.put('/auth/session/org', {org})
     await openSession()
   })
-  if (me.value?.staffView || (orgs.data?.length ?? 0) < 2) return null
+  if (me.value?.staffView || !orgs.data?.some(({id}) => id !== current)) return null
+  const listed = orgs.data.map(({id, name, role}) => ({value: id, label: `${name} (${sayRole(role)})`}))
+  // The list leaves closed orgs out, and the session may be in one.
+  const options = listed.some(({value}) => value === current) ? listed : [{value: current, label: name}, ...listed]
   return html`
-    <${Select} label=${t.organisation} value=${current} onChange=${(org: string) => change.run(org)} options=${orgs.data!.map(({id, name, role}) => ({value: id, label: `${name} (${sayRole(role)})`}))} />
+    <${Select} label=${t.organisation} value=${current} onChange=${(org: string) => change.run(org)} options=${options} />
     <${Problem} error=${change.error} title=${t.couldNotSwitch} />
   `
 }

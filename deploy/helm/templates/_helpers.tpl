@@ -43,10 +43,12 @@ containers:
     args: {{- toYaml .process.command | nindent 6 }}
     envFrom:
       - secretRef: {name: {{ required "existingSecret names the Secret with the variables" $root.Values.existingSecret }}}
+    # The probes and the service use these ports, so PORT and METRICS_PORT of the settings or the Secret do not apply.
     env:
-      {{- range $variable, $value := $root.Values.settings }}
+      {{- range $variable, $value := omit $root.Values.settings "PORT" "METRICS_PORT" }}
       - {name: {{ $variable }}, value: {{ $value | quote }}}
       {{- end }}
+      - {name: PORT, value: "4000"}
       {{- if .metrics }}
       - {name: METRICS_PORT, value: "9090"}
       {{- end }}

@@ -70,7 +70,7 @@ const exhausted = async (tx: Tx, planStatus: PlanStatus, balance: Balance, amoun
   const {limits} = planStatus.plan
   const lift = [
     ...(await findPack(tx, amount - available)),
-    ...(await findRoom(tx, planStatus, 'aiCredits', limits.aiCredits + amount - available)),
+    ...(await findRoom(tx, planStatus, 'aiCredits', limits.aiCredits + amount - available, limits.aiCredits)),
     ...(limits.aiCredits >= amount ? [{by: 'period', at: periodEnd} as const] : []),
   ]
   const message = `This needs ${amount} AI credits, and ${available} are left until ${periodEnd}. Buy more credits, or change the plan`

@@ -1,12 +1,16 @@
 import type {Db, Tx} from '../../../sql/database.ts'
-import {findNewestPlan, type Limits, listPacks, listSold} from '../../../sql/plans.ts'
+import {findNewestPlan, type Limits, listPacks, listSold, type PlanVersion} from '../../../sql/plans.ts'
+import {findSubscription} from '../../../sql/subscriptions.ts'
 import {type Code, Refusal} from '../../errors.ts'
 import {type Balance, holdCurrent} from '../credits/balance.ts'
+import {isOver} from '../subscription.ts'
 import {obstacleOf, type PlanStatus, TRIAL} from './plan-status.ts'
+import {leftOf} from './window.ts'
 
 /**
  * One way to make the same request succeed. `fewer`: request at most this many rows. `trial`: an owner starts the trial. `period`: wait for the next
- * period. `payment`: pay or change the card. `limit`: the limit of the plan or trial; null if a feature is missing.
+ * period. `payment`: pay or change the card. `limit`: the limit that the plan or trial would set
+ * now; null if a feature is missing.
  */
 export type Lift =
   | {by: 'fewer'; rows: number}
@@ -24,20 +28,32 @@ type LimitRefusal = {code: Code; message: string; lift: Lift[]; extra?: Record<s
 export const limitRefusal = (balance: Balance, {code, message, lift, extra = {}}: LimitRefusal): Refusal =>
   new Refusal(code, message, {...extra, lift, balance})
 
-/** Returns the ways to lift a numeric limit: the trial, if the org may still start it, then the lowest plan with room for `wanted`. */
-export const findRoom = async (
-  db: Db,
-  {plan, trialStartedAt, sandbox}: PlanStatus,
-  limit: keyof Limits,
-  wanted: number,
-): Promise<Lift[]> => {
+/**
+ * Returns the ways to lift a numeric limit: the trial, if the org may still start it, then the lowest plan with room for `wanted`. `present`: the
+ * present limit, if a plan sets the limit for a period.
+ */
+export const findRoom = async (db: Db, planStatus: PlanStatus, limit: keyof Limits, wanted: number, present?: number): Promise<Lift[]> => {
+  const {plan, trialStartedAt, sandbox} = planStatus
   const trial = await findNewestPlan(db, TRIAL)
   const mayTry = trialStartedAt === null && !sandbox && plan.rank < trial.rank && trial.limits[limit] >= wanted
-  const room = (await listSold(db)).find(({rank, limits}) => rank > plan.rank && limits[limit] >= wanted)
+  const share = present === undefined ? 1 : await shareOfUpgrade(db, planStatus)
+  const limitOn = ({limits}: PlanVersion) =>
+    share === 1 ? limits[limit] : Math.min(limits[limit], present! + Math.round((limits[limit] - plan.limits[limit]) * share))
+  const room = (await listSold(db)).find(to => to.rank > plan.rank && limitOn(to) >= wanted)
   return [
     ...(mayTry ? [{by: 'trial', limit: trial.limits[limit]} as const] : []),
-    ...(room ? [{by: 'plan', planKey: room.key, name: room.name, limit: room.limits[limit]} as const] : []),
+    ...(room ? [{by: 'plan', planKey: room.key, name: room.name, limit: limitOn(room)} as const] : []),
   ]
+}
+
+/**
+ * Returns the share of a higher plan's additional rows and AI credits that an upgrade adds now. A paid plan keeps its period, so an upgrade adds the
+ * share that is left of the period, and adds nothing to the period of a sandbox. Any other plan begins a new period.
+ */
+const shareOfUpgrade = async (db: Db, {org, payer, plan, window, now}: PlanStatus): Promise<number> => {
+  const paid = await findSubscription(db, payer)
+  if (!paid || isOver(paid) || paid.planVersionId !== plan.id) return 1
+  return org === payer ? leftOf(window, now) : 0
 }
 
 export const findPlanWith = async (db: Db, {plan, trialStartedAt, sandbox}: PlanStatus, feature: string): Promise<Lift[]> => {

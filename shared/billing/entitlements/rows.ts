@@ -31,13 +31,13 @@ export const roomIn = ({rowsLimit, used, reserved, overage}: Pick<Period, 'rowsL
   Math.max(0, rowsLimit + overage - used - reserved)
 
 const noRoom = async (tx: Tx, planStatus: PlanStatus, period: Period, rows: number) => {
-  const {rowsLimit: limit, used, reserved, endsAt} = period
+  const {rowsLimit: limit, used, reserved, overage, endsAt} = period
   const remaining = roomIn(period)
   const {balance} = await holdCurrent(tx, planStatus.org)
   const {limits} = planStatus.plan
   const lift: Lift[] = [
     ...(remaining > 0 ? [{by: 'fewer', rows: remaining} as const] : []),
-    ...(await findRoom(tx, planStatus, 'rowsPerPeriod', rows + used + reserved)),
+    ...(await findRoom(tx, planStatus, 'rowsPerPeriod', rows + used + reserved - overage, limit)),
     ...(limits.rowsPerPeriod >= rows ? [{by: 'period', at: endsAt} as const] : []),
   ]
   const message = `This run may write ${rows} rows, but only ${remaining} of the ${limit} rows of this period are left until ${endsAt}. Declare fewer rows, or change the plan`

@@ -37,6 +37,8 @@ const modeProblem = ({id, livemode, active}: Stripe.Price, mode: 'live' | 'test'
 
 const useProblem = ({id, type, recurring, unit_amount_decimal: each}: Stripe.Price, use: PriceUse): string | null => {
   if (each === null) return `The price ${id} has no amount per unit`
+  if (use === 'pack' && !Number.isInteger(Number(each)))
+    return `The price ${id} has a fraction of the smallest unit, but a pack is charged in whole units`
   if (use === 'pack') return type === 'one_time' ? null : `The price ${id} is recurring, but a pack is paid once`
   if (!recurring) return `The price ${id} is paid once, but a plan recurs`
   const {interval, interval_count: count, usage_type: usage} = recurring

@@ -83,7 +83,9 @@ const runProbe = async (report: DoctorReport, {id, fact, expected, consequence}:
   const follows =
     verdict === 'different' ? consequence : verdict === 'expected' ? 'None' : 'The connection keeps its earlier finding, or the default'
   report.probes.push({id, fact, expected, seen, verdict, consequence: follows})
+  const {coqlLagSeconds: longest} = report.capabilities
   Object.assign(report.capabilities, capabilities)
+  report.capabilities.coqlLagSeconds = Math.max(longest, report.capabilities.coqlLagSeconds)
 }
 
 /** Returns the finding of a probe whose call failed with a CrmError. An exhausted quota, a refused token and other errors end the doctor. */

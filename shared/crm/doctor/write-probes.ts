@@ -1,3 +1,4 @@
+import {randomUUID} from 'node:crypto'
 import {setTimeout as sleep} from 'node:timers/promises'
 import {asObject, CrmError} from '../error.ts'
 import type {Json} from '../metadata.ts'
@@ -22,11 +23,14 @@ const mark = 'Lading doctor'
 const past = '2001-01-01T00:00:00+00:00'
 const TEXTS = ['text', 'textarea']
 
+/** A text that a unique field accepts, also if an earlier doctor left records. Cut to the length of the field. */
+const newText = ({length}: Json) => `${mark} ${randomUUID().slice(0, 8)}`.slice(-Number(length))
+
 const detailOf = (answer: ProbeAnswer, at = 0) => asObject(answer.rows[at]?.details)
 const codeAt = (answer: ProbeAnswer, at = 0) => String(answer.rows[at]?.code ?? answer.code ?? '')
 
 const createTestRecord = async ({ask}: ProbeContext, scratch: TestModule, more: object = {}): Promise<ProbeAnswer> => {
-  const required = scratch.fields.filter(isRequired).map(({api_name}) => [String(api_name), mark])
+  const required = scratch.fields.filter(isRequired).map(field => [String(field.api_name), newText(field)])
   const data = [{...Object.fromEntries(required), ...more}]
   const answer = await ask({method: 'POST', path: `/crm/v8/${scratch.module}`, json: {data, trigger: []}}).catch(error => {
     if (error instanceof CrmError && error.crm.unanswered) scratch.unanswered++
@@ -60,7 +64,7 @@ export const clearProbe: Omit<WriteProbe, 'run'> = {
   id: 'write.clear',
   fact: 'The records of the doctor are deleted',
   expected: 'All of them',
-  consequence: `Delete the records called "${mark}" by hand`,
+  consequence: `Delete the records whose names begin with "${mark}" by hand`,
 }
 
 /** Deletes the test records. If a deletion fails, continues with the next record. Never throws: the finding names the records that are left. */
@@ -139,6 +143,7 @@ export const writeProbes: WriteProbe[] = [
     expected: 'SUCCESS',
     consequence: 'Rows are refused if a field was deleted after the last discovery',
     async run(context, scratch) {
+      if (!scratch.ids[0]) return unknownFinding('No record could be made')
       const answer = await createTestRecord(context, scratch, {Lading_Nothing: 'x'})
       return {seen: `HTTP ${answer.status} ${codeAt(answer)}`, isExpected: codeAt(answer) === 'SUCCESS'}
     },
@@ -151,6 +156,7 @@ export const writeProbes: WriteProbe[] = [
     async run(context, scratch) {
       const field = scratch.fields.find(({data_type, read_only}) => data_type === 'picklist' && read_only !== true)
       if (!field) return unknownFinding('The module has no picklist')
+      if (!scratch.ids[0]) return unknownFinding('No record could be made')
       const answer = await createTestRecord(context, scratch, {[String(field.api_name)]: `${mark} option`})
       return {seen: `HTTP ${answer.status} ${codeAt(answer)}`, isExpected: codeAt(answer) === 'SUCCESS'}
     },
@@ -214,7 +220,10 @@ export const writeProbes: WriteProbe[] = [
   },
 ]
 
-const changed = (fields: Json[], id: string) => ({id, [String(fields.find(isRequired)!.api_name)]: `${mark} 2`})
+const changed = (fields: Json[], id: string) => {
+  const field = fields.find(isRequired)!
+  return {id, [String(field.api_name)]: newText(field)}
+}
 
 /** Sends two records with one `If-Unmodified-Since` header. Only the second record was created after the time in the header. */
 async function probeBatch(context: ProbeContext, scratch: TestModule): Promise<Finding> {

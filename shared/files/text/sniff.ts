@@ -45,8 +45,8 @@ export const resolveReader = (
   const {badBytes, ...others} = stated
   const hasReasons = stated.headerRow !== false && hasReasonColumns(text, {delimiter, skipRows})
   // failed.csv has an apostrophe before cells that look like formulas, but the sample of a long file may contain none. So a file with reason columns
-  // is assumed to have apostrophes. A long file that begins with `sep=,` is treated alike, because a failed.csv of an earlier build begins this way
-  // and has no reason columns.
+  // is assumed to have apostrophes, which saves a second reading. A long file that begins with `sep=,` is treated alike, because a failed.csv of an
+  // earlier build begins this way and has no reason columns.
   const isGuarded = hasGuards(text, delimiter) || hasReasons || (separator === ',' && sample.length >= sampleBytes)
   const reader = consistent({
     ...(hasReasons && {reasons: 'remove'}),

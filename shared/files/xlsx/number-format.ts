@@ -116,7 +116,12 @@ const integerPart = (tokens: Token[]) => {
 const isZero = ({type, text}: Token) => type === 'place' && text === '0'
 const partsDigits = ({type, text}: Token) => type === 'literal' && /[^\s'\u2019.,]/.test(text)
 
-export const sectionFor = ({sections}: NumberFormat, value: number): Section => {
+/** Without a fourth section, the last section is for texts if it has an `@`. The earlier sections then are for all numbers. */
+const numericSections = (sections: Section[]) =>
+  sections.length > 1 && sections.at(-1)!.tokens.some(({type, text}) => type === 'mark' && text === '@') ? sections.slice(0, -1) : sections
+
+export const sectionFor = (format: NumberFormat, value: number): Section => {
+  const sections = numericSections(format.sections)
   const [first, second = first, third = second] = sections as [Section, Section?, Section?]
   if (first.condition || second.condition) {
     if (first.condition && meets(first.condition, value)) return first

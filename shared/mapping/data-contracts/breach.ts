@@ -145,7 +145,8 @@ const judgeEmpties = (at: ColumnPlace, {emptyShare}: ColumnExpectations, {filled
     : []
 }
 
-const percent = (share: number) => `${Number((share * 100).toFixed(1))} %`
+/** Rounds up to two decimals, so that a share above its limit does not read as the limit. */
+const percent = (share: number) => `${Math.ceil(Number((share * 10_000).toFixed(6))) / 100} %`
 
 const judgeRows = (
   {slot, label}: BreachPlace,

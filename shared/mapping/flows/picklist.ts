@@ -1,17 +1,18 @@
 import {type Conversion, converted, type FieldShape, type RefusedValue, type Rules, tooLong} from './converted.ts'
 
-export const fold = (text: string) => text.trim().toLowerCase()
+/** Texts from macOS may be decomposed: their `Ö` is an `O` and a diaeresis. */
+export const fold = (text: string) => text.normalize('NFC').trim().toLowerCase()
 
 /**
  * Finds an option by display value, else by actual value, else by either in another letter case. Unlisted texts must be found here, because the CRM
  * stores them without an error.
  */
 export const findOption = (text: string, {picklist}: Pick<FieldShape, 'picklist'>) => {
-  const folded = text.toLowerCase()
+  const folded = fold(text)
   return (
     picklist.find(({display}) => display === text) ??
     picklist.find(({actual}) => actual === text) ??
-    picklist.find(({actual, display}) => [display, actual].some(name => name.toLowerCase() === folded))
+    picklist.find(({actual, display}) => [display, actual].some(name => fold(name) === folded))
   )
 }
 

@@ -1,7 +1,6 @@
 import type {DiscoveredField} from '../../crm/discovered.ts'
 import {conversionTypeOf} from './field-types.ts'
 import type {Mapping} from './flow.ts'
-import {fold} from './picklist.ts'
 import {rulesOf} from './rules.ts'
 import {CLEAR, convert, LINKS, LISTS, USERS} from './value.ts'
 import type {FlowIssue} from './value-issues.ts'
@@ -12,7 +11,8 @@ export const valueMapIssues = (mapping: Mapping, field: DiscoveredField): FlowIs
   if (values == null) return otherwise == null ? [] : [{path: ['otherwise'], message: 'otherwise needs values. Set the entries of the map'}]
   if (mode === 'static') return [{path: ['values'], message: 'A fixed value needs no value map. Change the fixed value'}]
   if (map != null) return [{path: ['values'], message: 'Use values or map, not both'}]
-  const words = values.map(({from}) => fold(from))
+  // Composed and decomposed forms of a text are not compared, because stored flows may have an entry for each.
+  const words = values.map(({from}) => from.trim().toLowerCase())
   const first = new Map(words.map((word, at) => [word, at] as const).reverse())
   return values.flatMap(({from, to}, at): FlowIssue[] => {
     if (from.trim() === CLEAR)

@@ -5,11 +5,12 @@ import {findImport} from '../../../sql/imports.ts'
 import {Refusal} from '../../errors.ts'
 import {Forecast} from './forecast.ts'
 
-/** All values are null if the import has no forecast. */
+/** All values are null if the import has no forecast, or only one that this build cannot read. */
 export const readForecast = async (db: Db, {org, importId}: {org: string; importId: string}) => {
   const found = await findImport(db, {org, id: importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
   const discovery = await findLatestDiscovery(db, found.connectorId)
   const stored = await findForecast(db, {importNo: found.no, discovery: discovery?.id ?? null})
-  return {forecast: stored && Forecast.parse(stored.forecast), madeAt: stored?.madeAt ?? null, stale: stored?.stale ?? null}
+  const {data: forecast} = Forecast.safeParse(stored?.forecast)
+  return stored && forecast ? {forecast, madeAt: stored.madeAt, stale: stored.stale} : {forecast: null, madeAt: null, stale: null}
 }

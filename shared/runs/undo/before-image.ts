@@ -26,7 +26,10 @@ export type BeforeImage = {
   undoneRows?: {key: string; number: number; flow: number; module: number}[]
   /** The marks that were stored for the record before the write. */
   marks?: string
-  /** The number of the row's next attempt when the image was stored. Set only for external runs, which may write a row several times. */
+  /**
+   * The number of the row's next attempt when the image was stored. Set for external runs, which may write a row several times, and for a patch that
+   * an earlier owner of the run sent.
+   */
   attempt?: number
   /** The item of an external engine's request. Two requests for one row may have the same next attempt. */
   item?: string

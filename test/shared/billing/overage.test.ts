@@ -278,3 +278,15 @@ test('overage of existing subscribers is still billed, once, after their plan lo
   const newcomer = await t.throwsAsync(openOverage(billing))
   t.like(newcomer, {code: 'NOT_SOLD'})
 })
+
+test('a subscriber whose plan lost its overage price can disable and enable overage, which is billed', async t => {
+  const {house} = billing
+  const org = await openOverage(billing)
+  const admin = house.as((await house.makeOrg({org: org.org, role: 'admin'})).token)
+  await patchPrice('team.1', null)
+  for (const enabled of [false, true]) await ok(admin('POST', '/billing/overage', {enabled}), 200)
+  t.like((await ok(admin('GET', '/billing/summary'), 200)).overage, {enabled: true, available: true})
+  await org.write(13)
+  await send()
+  t.is(rowsTold(org), 3)
+})

@@ -1,4 +1,5 @@
 import anyTest, {type TestFn} from 'ava'
+import {Stripe} from 'stripe'
 import {logSellingProblems} from '../../../shared/billing/verify/selling.ts'
 import {listPacks, listPlans} from '../../../sql/plans.ts'
 import {type Billing, openBilling} from '../../support/billing.ts'
@@ -48,4 +49,13 @@ test('two concurrent price changes of one plan are verified together and store t
   await whileHeld(month, () => patch('plans/team.1', {paymentPriceAnnualId: year}))
   t.like(await changing, {paymentPriceMonthlyId: month, paymentPriceAnnualId: year})
   t.deepEqual(await teamAmounts(), {month: '300', year: '400', overage: '1'})
+})
+
+test('a pack price with a fraction of the smallest unit is refused, because top-ups could not charge it', async t => {
+  const {house, stripe, prices} = billing
+  const {product} = billing.payment.find(prices.credits_500)!
+  const {id} = await stripe.prices.create({product, currency: 'eur', unit_amount_decimal: Stripe.Decimal.from('99.5')})
+  const {status, body} = await house.as(house.adminToken)('PATCH', '/billing/admin/packs/credits_500/payment', {paymentPriceId: id})
+  t.is(status, 400)
+  t.regex(body.error, /has a fraction of the smallest unit/)
 })

@@ -115,6 +115,29 @@ test('a record that a refused create names is neither changed nor deleted', asyn
   t.deepEqual(place.standIn.records('sandbox', 'Leads'), before)
 })
 
+test('unique and short mandatory fields do not make a fact appear different, also if an earlier doctor left records', async t => {
+  const {place, id} = t.context
+  const usual = {name: 'Last_Name', type: 'text', mandatory: true} as const
+  place.standIn.addField('sandbox', 'Leads', {...usual, unique: true, length: 10})
+  t.teardown(() => place.standIn.addField('sandbox', 'Leads', usual))
+  place.standIn.create('sandbox', 'Leads', [{Last_Name: 'Lading doc', Company: 'Acme'}])
+  const {probes} = await (await place.crm.open(id)).runProbes({write: true})
+  const written = probes.slice(-writeProbes.length - 1).filter(({verdict}) => verdict !== 'expected')
+  t.deepEqual(
+    written.map(({id, seen}) => [id, seen]),
+    [],
+  )
+})
+
+test('if no record can be made, the other writing probes are unknown', async t => {
+  const {place, id} = t.context
+  const body = {data: [{code: 'INVALID_DATA', details: {api_name: 'Company'}, message: 'invalid data', status: 'error'}]}
+  place.standIn.faults.add({match: {path: '/crm/v8/Leads', method: 'POST'}, times: 99, action: {type: 'answer', status: 400, body}})
+  const {probes} = await (await place.crm.open(id)).runProbes({write: true})
+  const written = probes.slice(-writeProbes.length, -1).filter(({verdict}) => verdict !== 'unknown')
+  t.deepEqual(written, [])
+})
+
 test('equal records in hundreds do not make a fact appear different', async t => {
   const {place} = t.context
   const connection = await place.crm.open(await place.connect())

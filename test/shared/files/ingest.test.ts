@@ -93,6 +93,19 @@ test('a failed.csv names its run, whatever the options say about its header, unl
   for (const reader of [{}, {headerRow: false}]) t.deepEqual((await take(inPieces(workbook), {reader})).corrects, origin)
 })
 
+test('apostrophes before texts like formulas are removed, also if the first follows the first 64 KiB', async t => {
+  const {take} = await open(t)
+  const results = `name,phone\n${'Anna,\n'.repeat(20_000)}Jörg,'+49 30 123456\n`
+  for (const file of [Buffer.from(results), Buffer.from(results, 'latin1')]) {
+    const {reader, rows, columns} = await take(inPieces(file))
+    t.like(reader, {apostrophes: 'remove'})
+    t.is(rows, 20_001)
+    t.deepEqual(columns[1]?.samples, ['+49 30 123456'])
+  }
+  t.deepEqual((await take(inPieces(results), {reader: {apostrophes: 'keep'}})).columns[1]?.samples, ["'+49 30 123456"])
+  t.false('apostrophes' in (await take(inPieces(results.replace('+', '')))).reader)
+})
+
 test('JSON records longer than the sample are read, and a single long object is refused', async t => {
   const {take, leavesNothing} = await open(t)
   const long = `{"a":"${'x'.repeat(70_000)}"}`

@@ -50,5 +50,7 @@ test('the notice of a run that was deleted since says so, and not that nothing w
   t.is(sentence('run.ended', about), 'An import has ended and was later deleted')
   t.is(sentence('run.ended', {...about, dryRun: true}), 'A dry run has ended and was later deleted')
   t.is(sentence('run.undone', about), 'The undo of a run has ended and was later deleted')
+  t.is(sentence('run.held', about), 'An import was held, because too many of its rows ended badly, and was later deleted')
+  t.regex(sentence('run.held', {...about, counts: {}}), /Resume or cancel it$/)
   t.is(sentence('run.ended', {...about, counts: {}}), 'An import has ended and wrote nothing: no rows')
 })

@@ -36,6 +36,14 @@ test('an empty key ring and a short key are always refused', t => {
     t.throws(() => readConfig({SESSION_KEYS: keys}), {message: /SESSION_KEYS/}, keys)
 })
 
+test('two keys with one id are refused, and so is a dot in an id of SECRETS_KEYS', t => {
+  for (const name of ['SECRETS_KEYS', 'SESSION_KEYS'])
+    t.throws(() => readConfig({[name]: `${good()},${good()}`}), {message: /Two keys have the id k1/}, name)
+  const dotted = good().replace('k1', '2026.11')
+  t.throws(() => readConfig({SECRETS_KEYS: `${good()},${dotted}`}), {message: /The key id 2026\.11 has a dot\. Write 2026-11/})
+  t.is(readConfig({SESSION_KEYS: dotted}).SESSION_KEYS[0]!.id, '2026.11', 'the id of a session key is no part of a text with dots')
+})
+
 test('the development keys are accepted on loopback', t => {
   for (const environment of [{}, {HOST: 'localhost'}, {HOST: '::1'}, {HOST: '127.0.0.2', PUBLIC_URL: 'http://localhost:4000'}])
     t.notThrows(() => readConfig(environment), JSON.stringify(environment))

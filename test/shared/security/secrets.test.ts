@@ -61,6 +61,14 @@ test('a key missing from the ring is named in the error', t => {
   t.throws(() => open([second], old, 'con_1'), {message: /k1 is not in SECRETS_KEYS/})
 })
 
+test('a value that an earlier build sealed under an id with a dot opens under the id with a hyphen, and is to be resealed', t => {
+  const {key: bytes} = key('')
+  const sealed = seal([{id: '2026.11', key: bytes}], 'grant', 'con_1')
+  const renamed = [{id: '2026-11', key: bytes}]
+  t.is(open(renamed, sealed, 'con_1'), 'grant')
+  t.true(isOutdated(renamed, sealed))
+})
+
 test('text that was never encrypted is refused', t => {
   for (const text of ['', 'plain', 'v1.k1.', 'v2.k1.aaaa.bbbb', 'v1.k1..']) t.throws(() => open(ring, text, 'con_1'))
 })

@@ -40,6 +40,19 @@ export const addModule = (org: Org, spec: ModuleSpec): Module => {
   return module
 }
 
+/** Renames a module, which keeps its id and records. Lookups and subforms name its new name. */
+export const renameModule = (org: Org, module: Module, name: string) => {
+  const before = module.name
+  org.modules.delete(before)
+  module.name = name
+  module.spec = {...module.spec, name}
+  org.modules.set(name, module)
+  for (const other of org.modules.values()) {
+    if (other.spec.parent === before) other.spec = {...other.spec, parent: name}
+    for (const field of other.fields.values()) if (field.spec.lookup === before) field.spec = {...field.spec, lookup: name}
+  }
+}
+
 /** Adds a field, or changes one and keeps its id. A field that becomes unique keeps its existing duplicates. */
 export const addField = (org: Org, module: Module, spec: FieldSpec): Field => {
   const known = module.fields.get(spec.name)

@@ -8,7 +8,7 @@ import {findPerson} from './consent.ts'
 import type {FaultSpec, Faults} from './faults.ts'
 import {writeForeign} from './foreign.ts'
 import type {JournalEntry} from './journal.ts'
-import {addField, addModule, dropField} from './modules.ts'
+import {addField, addModule, dropField, renameModule} from './modules.ts'
 import {addUser, namedId, type User} from './org.ts'
 import type {AssignmentRuleSpec, FieldSpec, LayoutSpec, ModuleSpec, OrgSpec, ProfileSpec, UserSpec} from './schema.ts'
 import {addOrg, createSimulatorState, orgOf, type SimulatorState, type SimulatorStateOptions} from './simulator-state.ts'
@@ -40,6 +40,7 @@ export type Simulator = {
   switches: () => Switches
   addOrg: (spec: OrgSpec) => void
   addModule: (org: string, spec: ModuleSpec) => void
+  renameModule: (org: string, module: string, name: string) => void
   addField: (org: string, module: string, spec: FieldSpec) => void
   dropField: (org: string, module: string, name: string) => void
   /** Adds a layout or an assignment rule to a module, or replaces the one of the same name. Returns its id. */
@@ -150,6 +151,11 @@ const schemaAccess = (now: () => SimulatorState, changed: () => void) => ({
   },
   addModule: (org: string, spec: ModuleSpec) => {
     addModule(orgOf(now(), org), spec)
+    changed()
+  },
+  renameModule: (org: string, module: string, name: string) => {
+    const found = orgOf(now(), org)
+    renameModule(found, read.findModule(found, module), name)
     changed()
   },
   addField: (org: string, module: string, spec: FieldSpec) => {

@@ -50,3 +50,12 @@ export const compiledFlow = (fields: Field[], more: Partial<CompiledFlow> = {}):
   uniqueFields: fields.filter(({unique}) => unique),
   ...more,
 })
+
+/** What the lease of a run shows that may write. `lost`: aborts when the lease is lost. */
+export const leaseOf = (lost: AbortSignal) => ({
+  lost,
+  stopSeen: () => null,
+  heldSeen: () => null,
+  orgClosedSeen: () => false,
+  writeStatusSeen: () => 'open',
+})

@@ -32,6 +32,12 @@ type NamedJob = Pick<BulkJob, 'no' | 'fileName' | 'operation'>
  */
 export type AwaitedJob = {url: string | null; endedAt: string | null; isAbandoned: boolean; failure: string | null}
 
+/**
+ * Why record calls must write the further rows of the job's flow; null if the job did not fail. Further files have the same columns, so each would
+ * probably cost the credits of another failed job.
+ */
+export const sayFailedJob = ({failure}: AwaitedJob): string | null => failure && `The CRM reports a bulk job as failed: ${failure}`
+
 /** Moves the deadlines of the job's batches to `deadlineSeconds` from now. Throws LeaseLost if this process has lost the run. */
 export const holdDeadline = async ({hot, run, lease}: Context, {no}: Pick<BulkJob, 'no'>): Promise<void> =>
   assertOwner(await extendBulkDeadline(hot, {run: run.no, no, fence: lease.fence, seconds: deadlineSeconds}))

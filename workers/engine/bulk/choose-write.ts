@@ -1,7 +1,7 @@
 import {type BulkColumn, findBulkColumn} from '../../../shared/crm/bulk/bulk-columns.ts'
 import {mostBulkColumns} from '../../../shared/crm/bulk/bulk-file.ts'
 import {rowsToRead} from '../../../shared/mapping/flows/snapshot.ts'
-import {keepWriteRoute} from '../../../sql/run-routes.ts'
+import {isWrittenByRecords, keepWriteRoute} from '../../../sql/run-routes.ts'
 import type {Context} from '../context.ts'
 import type {CompiledFlow} from '../model.ts'
 import {compilePatchPlan} from '../patch/build-patches.ts'
@@ -87,11 +87,11 @@ const leastRowsOf = ({creditsPerJob, readsAgain}: Prices): number =>
 
 /**
  * Chooses how the flow writes its records, and stores the route and its reason. Returns null for record calls. A dry run stores nothing and
- * gets null.
+ * gets null. If an earlier owner of the run chose record calls, for example after a failed job, they stay chosen.
  */
 export const openBulkRoute = async (ctx: Context, flow: CompiledFlow): Promise<BulkRoute | null> => {
   const {connection, db, run} = ctx
-  if (run.dryRun) return null
+  if (run.dryRun || (await isWrittenByRecords(db, {run: run.no, flow: flow.no}))) return null
   const keep = (write: 'records' | 'bulk', why: string) => keepWriteRoute(db, {run: run.no, flow: flow.no, write, why})
   const keepRefused = async (why: string) => void (await keep('records', why))
   const byRecords = async (why: string) => {

@@ -17,7 +17,7 @@ import {assertWritable, backOffMs, classifyRefusal, quotaExhausted, readUnlessRe
 import {endByRefusal} from '../send/request-refusal.ts'
 import type {BatchHooks, BatchResult} from '../send/send-batch.ts'
 import {putBack} from '../settle/settle-answers.ts'
-import {awaitJob, holdDeadline} from './await-job.ts'
+import {awaitJob, holdDeadline, sayFailedJob} from './await-job.ts'
 import {type BulkContent, type BulkRows, composeBulk} from './bulk-batches.ts'
 import type {BulkRoute} from './choose-write.ts'
 import {settleJob} from './settle-job.ts'
@@ -30,10 +30,10 @@ const noSlot: BatchSlot = {granted: async () => {}, give() {}, again: async () =
 type SendHooks = AdmissionHooks & Pick<BatchHooks, 'leave' | 'leaving'> & {over: AbortSignal}
 
 /**
- * The result of a bulk batch. `refused`: the reason if the CRM refused the file or the job, or the job failed; else null. `hasWaited`:
- * whether the rows waited for a job, so that people may have edited their records meanwhile.
+ * The result of a bulk batch. `offWhy`: why record calls must write the further rows of the flow; null if bulk jobs may. `hasWaited`: whether
+ * the rows waited for a job, so that people may have edited their records meanwhile.
  */
-export type BulkResult = BatchResult & {refused: string | null; hasWaited: boolean}
+export type BulkResult = BatchResult & {offWhy: string | null; hasWaited: boolean}
 
 /**
  * Writes rows by one job of the CRM: intent, rows in storage, upload, job, wait, settlement. If the wait ends early, the job stays open for the
@@ -59,7 +59,7 @@ export const sendBulk = async (ctx: Context, flow: CompiledFlow, route: BulkRout
     lease.lost.throwIfAborted()
     await putBack(ctx, flow, admitted)
     assertOwner(await setDone(db, {run: run.no, no, fence: lease.fence, isAbandoned: false}))
-    return {next: new Map(), unsent: rows.ops, ending: null, refused: null, hasWaited: false}
+    return {next: new Map(), unsent: rows.ops, ending: null, offWhy: null, hasWaited: false}
   }
   // Near the row limit, so few rows may be admitted that record calls cost less.
   if (!route.isForced && admitted.ops.length < route.leastRows) return giveBack()
@@ -72,13 +72,11 @@ export const sendBulk = async (ctx: Context, flow: CompiledFlow, route: BulkRout
     batchSent(rows.kind)
     const awaited = await awaitJob({...ctx, signal: AbortSignal.any([ctx.signal, on.over])}, job, requested.job)
     const settled = await settleJob(ctx, flow, {no, kind: rows.kind, ...awaited}, {...admitted, keys: content.keys}, on.leave)
-    // Further files of the flow have the same columns, so each would probably cost the credits of another failed job.
-    const refused = awaited.failure === null ? null : `The CRM reports a bulk job as failed: ${awaited.failure}`
-    return {...settled, unsent: [...settled.unsent, ...admitted.left], refused, hasWaited: true}
+    return {...settled, unsent: [...settled.unsent, ...admitted.left], offWhy: sayFailedJob(awaited), hasWaited: true}
   }
   if ('open' in requested) throw requested.open
   const unsent = await giveBack()
-  return 'refused' in requested ? {...unsent, refused: requested.refused} : {...unsent, ending: requested.unsent}
+  return 'refused' in requested ? {...unsent, offWhy: requested.refused} : {...unsent, ending: requested.unsent}
 }
 
 /**

@@ -10,7 +10,7 @@ import {findMatches} from '../../../sql/chain-rows.ts'
 import {mostCandidates} from '../../../sql/questions.ts'
 import {findAnswers, type KeptAnswer, keepAnswers, type LookupAnswer} from '../../../sql/run-lookups.ts'
 import type {Context} from '../context.ts'
-import {assertWritable, readWithRetry} from '../send/crm-retry.ts'
+import {readWithRetry} from '../send/crm-retry.ts'
 
 /** Values to look up, by digest. Each digest has the spellings of its value in the rows. */
 export type LookupValues = Map<string, string[]>
@@ -148,10 +148,9 @@ const askByValue = async (ctx: Context, lookup: SnapshotLookup, lookupValues: Lo
     values.slice(n * valuesPerQuery, (n + 1) * valuesPerQuery),
   )
   const asked = queries.map(some =>
-    readWithRetry(ctx, () => {
-      assertWritable(ctx)
-      return ctx.connection.findRecords({module: lookup.module!, field: apiName, values: some, fields: [apiName]}, {signal: ctx.lease.lost})
-    }),
+    readWithRetry(ctx, () =>
+      ctx.connection.findRecords({module: lookup.module!, field: apiName, values: some, fields: [apiName]}, {signal: ctx.lease.lost}),
+    ),
   )
   const answered = await settleAll(asked)
   const answers = group(

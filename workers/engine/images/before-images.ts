@@ -31,12 +31,13 @@ type Update = Op & {target: string}
 
 /**
  * Stores the values that these updates replace. Call it before their intents. Skips updates that are sent again, because they have their image
- * already. Reads values by id if the match did not read them, or if they may be old. If the CRM refuses the read, the rows are still written, with a
- * remark that an undo leaves their records as they are.
+ * already. Only a patch that an earlier owner sent gets a second image, because that owner may have voided the first. Reads values by id if the match
+ * did not read them, or if they may be old. If the CRM refuses the read, the rows are still written, with a remark that an undo leaves their records
+ * as they are.
  */
 export const keepImages = async (ctx: Context, flow: CompiledFlow, ops: Op[]): Promise<void> => {
   const {images} = ctx
-  const updates = ops.filter((op): op is Update => op.target !== null && op.row.unansweredSends === 0)
+  const updates = ops.filter((op): op is Update => op.target !== null && (op.row.unansweredSends === 0 || isResumedPatch(flow, op)))
   if (!images || flow.tags || updates.length === 0) return
   const {records, isRefused} = await findRecords(ctx, flow, updates)
   const written = await flow.marks?.list(updates.map(({target}) => target))
@@ -44,7 +45,9 @@ export const keepImages = async (ctx: Context, flow: CompiledFlow, ops: Op[]): P
     updates.flatMap((update): BeforeImage[] => {
       const {row, target} = update
       const record = records.get(target)
-      const sent = {...imageKeyOf(flow, update), sent: row.payload}
+      const isResumed = row.unansweredSends > 0
+      const sent = {...imageKeyOf(flow, update), sent: row.payload, ...(isResumed && {attempt: row.attempt + 1})}
+      if (!record && isResumed) return []
       if (!record) {
         // If the CRM answered the read without this record, the record is gone. The CRM will refuse its update, so no image is needed.
         if (isRefused) row.remarks = [...new Set([...(row.remarks ?? []), notKept])]
@@ -56,6 +59,9 @@ export const keepImages = async (ctx: Context, flow: CompiledFlow, ops: Op[]): P
   )
 }
 
+/** Whether an earlier owner of the run sent the patch, and this owner has not sent it yet. */
+const isResumedPatch = ({patchPlan}: CompiledFlow, {row}: Op) => Boolean(patchPlan) && row.unansweredSince === undefined
+
 const imageKeyOf = (flow: CompiledFlow, {row, target}: Update) => ({
   row: row.number,
   key: row.key,
@@ -66,8 +72,8 @@ const imageKeyOf = (flow: CompiledFlow, {row, target}: Update) => ({
 })
 
 /**
- * Voids the images of patches that the CRM refused at the first send, or that the run did not send. Call it only if the patch is not sent again,
- * because a second send stores no second image. Other refused writes need no void: the undo finds them by the rows of the chain, which record no patches.
+ * Voids the images of patches that the CRM refused at the first send, or that the run did not send. Call it before the settlement, so that a crash
+ * leaves no such image. Other refused writes need no void: the undo finds them by the rows of the chain, which record no patches.
  */
 export const voidPatchImages = async ({images, log}: Pick<Context, 'images' | 'log'>, flow: CompiledFlow, ops: Op[]): Promise<void> => {
   const patches = ops.filter((op): op is Update => op.target !== null && op.row.unansweredSends === 0)

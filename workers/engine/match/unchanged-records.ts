@@ -6,7 +6,7 @@ import type {Context} from '../context.ts'
 import {isPlannedId} from '../dry-run/planned-ids.ts'
 import type {CompiledFlow, FlowField, ImportRow} from '../model.ts'
 import {lagSecondsOf} from '../send/admission.ts'
-import {assertWritable, readWithRetry} from '../send/crm-retry.ts'
+import {readWithRetry} from '../send/crm-retry.ts'
 import type {Op} from '../settle/verdict.ts'
 import {holdsAll, isComparable} from './compare-values.ts'
 import {readByIdUnlessRefused} from './read-by-id.ts'
@@ -26,7 +26,6 @@ export const findWithValues = async (ctx: Context, flow: CompiledFlow, {fields, 
   const listColumns = () => [...new Set([...fields, ...(flow.comparedFields ?? []).map(({apiName}) => apiName)])]
   const imageColumns = () => (ctx.images ? (flow.imageFields ?? []).map(({apiName}) => apiName) : [])
   const found = await readWithRetry(ctx, () => {
-    assertWritable(ctx)
     const columns = [...new Set([...listColumns(), ...imageColumns()])]
     return find(columns.slice(0, connection.columnsPerQuery)).catch(error => {
       if (!isQueryRefused(error) || columns.length === fields.length) throw error

@@ -51,7 +51,7 @@ export const findInheritedRows = async (
 
 const deletedBefore = {
   outcome: 'skipped',
-  code: 'GONE',
+  code: 'DELETED_BEFORE',
   message: 'An earlier run of this retry chain deleted the record of the row. To write the row, start a new run',
 } as const
 
@@ -83,7 +83,7 @@ export const resumeRow = (
     ...(isRow(composed) && isCreate && {entry: {...unsettledEntryOf(flow, composed, {...entry, attempt}), ...keptDigestOf(entry)}}),
   })
   // An earlier run logged the row as refused after an unanswered create. The row is planned again, but its record may exist.
-  const mayBeMade = entry.kind === STEP_CODES.again && entry.ended && !isOurs
+  const mayBeMade = entry.kind === STEP_CODES.again && entry.ended && !isOurs && entry.target === null
   if (!isRow(composed) && isCreate) return unknown(composed.code, `${composed.message}. ${SENT_BEFORE}`)
   if (!isRow(composed) && counted === 'unanswered') return unknown(composed.code, `${composed.message}. ${ROW_SENT_BEFORE}`)
   if (!isRow(composed) && isOurs) return {...composed, sent: {counted, attempt}}
@@ -99,6 +99,7 @@ export const resumeRow = (
     ...row,
     open: true,
     hasLostCreate: mayBeMade || (isCreate && !isOurs),
+    hasLostUpdate: !isOurs && entry.target !== null && entry.kind !== STEP_CODES.delete,
     unansweredCreates: isCreate || mayBeMade ? entry.creates : 0,
     unansweredSends: again || !isOurs ? 0 : Math.max(1, isCreate && !entry.hasUniqueKey ? attempt : 1),
     ...(isCreate && !entry.hasUniqueKey && {sentDigest: entry.digest!}),

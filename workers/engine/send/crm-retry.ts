@@ -16,29 +16,42 @@ const isGeneric = ({connectorKind}: Run) => connectorKind === 'generic'
 
 /**
  * Returns the maximum wait in ms before a retry, and the maximum number of tries. Beyond these limits, the run pauses. A resumed run searches again for
- * the records of its unwritten rows. At a generic destination this takes many calls, so the run waits up to a minute instead. Otherwise it could repeat
- * the same calls forever.
+ * the records of its unwritten rows. At a generic destination this takes a call for each row, so the run waits up to 15 minutes instead. Otherwise it
+ * could repeat the same calls forever.
  */
 export const retryLimitsOf = (run: Run, isRateLimited: boolean) =>
-  isRateLimited && isGeneric(run) ? {longestWaitMs: 60_000, tries: 10} : {longestWaitMs: 10_000, tries: 6}
+  isRateLimited && isGeneric(run) ? {longestWaitMs: 900_000, tries: 10} : {longestWaitMs: 10_000, tries: 6}
 
 /**
- * Reads from the CRM under a slot, and retries while a retry may help, within `retryLimitsOf`. If no try succeeds, throws a `RunPaused` or
- * `RunStopped`, so no row is lost. `slots`: by default large, which queries need. Reads by id may take small slots, because they do not count
- * towards the CRM's limit on large calls.
+ * Reads from the CRM under a slot, and retries while a retry may help, within `retryLimitsOf`. If no try succeeds, or the run must not go on, throws
+ * a `RunPaused` or `RunStopped`, so no row is lost. `slots`: by default large, which queries need. Reads by id may take small slots, because they do
+ * not count towards the CRM's limit on large calls.
  */
 export const readWithRetry = async <T>(ctx: Context, read: () => Promise<T>, slots: Slots = ctx.slots.large): Promise<T> => {
+  const assertGoing = makeReadCheck(ctx)
   for (let tried = 1; ; tried++) {
     const slot = await acquireBatchSlot(slots, ctx.signal)
     try {
+      assertGoing()
       return await read()
     } catch (error) {
       // A waiting read of a generic destination keeps its slot. Otherwise queued reads would use up the next calls that the rate limit admits.
       if (!isGeneric(ctx.run)) slot.give()
-      await waitOrGiveUp(ctx, error, tried)
+      await waitOrGiveUp(ctx, error, {tried, assertGoing})
     } finally {
       slot.give()
     }
+  }
+}
+
+/**
+ * Returns the check before each try of a read. A stop that is seen before the first try does not end reads of results, because a stopped run still
+ * verifies its rows.
+ */
+const makeReadCheck = (ctx: Context) => {
+  const isExempt = ctx.readsResults && ctx.lease.stopSeen() !== null
+  return () => {
+    if (!isExempt) assertWritable(ctx)
   }
 }
 
@@ -54,7 +67,9 @@ export const readUnlessRefused = <T>(ctx: Context, read: () => Promise<T>, slots
     slots,
   )
 
-const waitOrGiveUp = async (ctx: Context, error: unknown, tried: number) => {
+type Try = {tried: number; assertGoing(): void}
+
+const waitOrGiveUp = async (ctx: Context, error: unknown, {tried, assertGoing}: Try) => {
   if (error instanceof Refusal) throw await classifyRefusal(ctx, error)
   if (!(error instanceof CrmError)) throw error
   const {quotaSpent, rateLimited, retryAfterMs, retryable} = error.crm
@@ -65,9 +80,7 @@ const waitOrGiveUp = async (ctx: Context, error: unknown, tried: number) => {
   const {longestWaitMs, tries} = retryLimitsOf(ctx.run, rateLimited === true)
   if (waitMs > longestWaitMs || tried >= tries)
     throw new RunPaused(rateLimited ? 'RATE_LIMITED' : 'CRM_UNAVAILABLE', error.message, Math.max(30, waitMs / 1000))
-  // A stopped run still verifies its rows with such reads, so only a stop that arrives during the wait ends the wait.
-  const wasStopped = ctx.lease.stopSeen() !== null
-  await waitInPass(waitMs, {signal: ctx.signal, over: ctx.signal, assertGoing: () => wasStopped || assertWritable(ctx)})
+  await waitInPass(waitMs, {signal: ctx.signal, over: ctx.signal, assertGoing})
 }
 
 /** Returns the pause of a run whose call was refused with `error`. If the quota renews at a known time, the run pauses until then. */
@@ -92,8 +105,10 @@ export const findWriteBlock = (writeStatus: WriteStatus, run: Run) => {
   return new RunStopped({stopped: 'GRANT_ENDED', message: `${why}. Connect it again. ${canContinue(run)}`})
 }
 
-/** Throws the reason why the run must not write, as of the last heartbeat. */
-export const assertWritable = ({signal, lease, run}: Pick<Context, 'signal' | 'lease' | 'run'>) => {
+type GoingContext = Pick<Context, 'signal' | 'lease' | 'run' | 'readsResults'>
+
+/** Throws the reason why the run must not write, as of the last heartbeat. Reads of results ignore a pause of writes. */
+export const assertWritable = ({signal, lease, run, readsResults}: GoingContext) => {
   signal.throwIfAborted()
   const stop = lease.stopSeen()
   if (stop) throw new RunStopped(stop)
@@ -101,7 +116,7 @@ export const assertWritable = ({signal, lease, run}: Pick<Context, 'signal' | 'l
   if (held) throw runHeld(held)
   if (lease.orgClosedSeen()) throw new RunPaused('ORG_CLOSED', 'This org is closed. The run resumes when the org is reopened', 1)
   const block = findWriteBlock(lease.writeStatusSeen(), run)
-  if (block) throw block
+  if (block && !(readsResults && block instanceof RunPaused)) throw block
 }
 
 /** Returns the pause of a run that its guard holds. Only a person ends the hold. */

@@ -47,6 +47,7 @@ const remedyOf = ({code, status, details}: CrmProblem) => {
   if (code === 'OAUTH_SCOPE_MISMATCH') return 'The connection lacks a permission scope. Connect the CRM again and accept every scope'
   if (status === 401)
     return 'The destination refuses the secret of this connection. Allow the secret there, or add a new connection with the right secret'
+  if (code === 'INVALID_MODULE') return 'Correct this in the CRM. If the module was renamed there, run a discovery'
   const {permissions} = asObject(details) ?? {}
   if (Array.isArray(permissions)) return `Give the connection's CRM user this permission: ${permissions.join(', ')}`
   return status === 403 ? "Give the connection's CRM user the missing permission" : 'Correct this in the CRM'

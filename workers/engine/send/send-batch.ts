@@ -34,7 +34,10 @@ export type BatchResult = {
  * The result of one request. `unsent`: the CRM did nothing; the error that ends the run, or null. `refused`: the CRM refused the request as a
  * whole, because of its size or of one of its records.
  */
-type TransmitResult = Answers | {unsent: Error | null} | {refused: CrmProblem}
+type TransmitResult = LimitedAnswers | {unsent: Error | null} | {refused: CrmProblem}
+
+/** `limited`: the CRM's rate limit refused some of the records. They are sent again after the wait, or the error pauses the run. */
+type LimitedAnswers = Answers & {limited?: {waitMs: number} | Error}
 
 const mostTries = 10
 
@@ -69,7 +72,7 @@ const sendUnderSlot = async (
   const slot = await queueForSlot(countRecords(ops) > mostOfSmall ? ctx.slots.large : ctx.slots.small, ctx.signal)
   try {
     const admitted = await admitOps(ctx, flow, kind, ops, slot, on).catch(async error => {
-      if (error instanceof RunStopped) await voidPatchImages(ctx, flow, ops)
+      if (error instanceof RunStopped || error instanceof RunPaused) await voidPatchImages(ctx, flow, ops)
       throw error
     })
     atPoint('after_intent')
@@ -78,8 +81,8 @@ const sendUnderSlot = async (
     atPoint('after_send')
     if ('answers' in answered) batchSent(purposeOf(flow, kind))
     if ('unsent' in answered) {
+      if (answered.unsent) await voidPatchImages(ctx, flow, ops)
       await putBack(ctx, flow, admitted)
-      if (answered.unsent instanceof RunStopped) await voidPatchImages(ctx, flow, ops)
       return {next: new Map(), unsent: ops, ending: answered.unsent}
     }
     if ('refused' in answered) {
@@ -88,12 +91,31 @@ const sendUnderSlot = async (
       return await sendHalves(ctx, flow, kind, admitted, on)
     }
     on.heard(answered.answers.some(hasAnswer))
-    const {next, ending} = await settleAnswers(ctx, flow, kind, admitted, answered, on.leave)
-    return {next, unsent: admitted.left, ending}
+    return await settleAndRetry(ctx, flow, kind, admitted, answered, on)
   } finally {
     slot.give()
   }
 }
+
+/** Settles the answers. Records that the CRM's rate limit refused count as unsent. They are sent again after the wait. */
+const settleAndRetry = async (
+  ctx: Context,
+  flow: CompiledFlow,
+  kind: BatchKind,
+  {batches, ops, left}: AdmittedBatches,
+  {answers, clockOffsetMs, limited}: LimitedAnswers,
+  on: AdmissionHooks & BatchHooks,
+): Promise<BatchResult> => {
+  const unsent = ops.filter((_, at) => isLimited(answers[at]!))
+  const settled = {batches, ops: ops.filter(op => !unsent.includes(op)), unsent}
+  const kept = {answers: answers.filter(answer => !isLimited(answer)), clockOffsetMs}
+  const {next, ending} = await settleAnswers(ctx, flow, kind, settled, kept, on.leave)
+  const one = {next, unsent: left, ending: ending ?? (limited instanceof Error ? limited : null)}
+  if (limited && 'waitMs' in limited && !ending) await waitToRetry(ctx, limited.waitMs)
+  return unsent.length > 0 ? await sendRest(ctx, flow, kind, one, unsent, on) : one
+}
+
+const isLimited = (answer: RecordAnswer) => !answer.ok && answer.sent && answer.crm.rateLimited === true
 
 const hasAnswer = (answer: RecordAnswer) => answer.ok || (answer.sent && !answer.crm.unanswered)
 
@@ -118,20 +140,23 @@ const transmit = async (
     if (written instanceof Error) return {unsent: written}
     const {results, clockOffsetMs, whole} = written
     if (last.isTooLate() && !isSent(results)) return {unsent: null}
-    // `declinedWhole` throws only if the CRM wrote nothing, so the batch is then unsent.
-    const declined = await declinedWhole(ctx, written, tried).catch((error: Error) => error)
-    if (!declined) return readRefusal(ctx, flow, ops, whole?.crm) ?? {answers: results, clockOffsetMs}
+    const refused = results.filter(isLimited)
+    const isPart = refused.length > 0 && refused.length < results.length
+    // `declinedWhole` throws only if the CRM wrote none of these records, so they are then unsent.
+    const declined = await declinedWhole(ctx, isPart ? {...written, results: refused} : written, tried).catch((error: Error) => error)
+    if (!declined || isPart)
+      return readRefusal(ctx, flow, ops, whole?.crm) ?? {answers: results, clockOffsetMs, ...(declined && {limited: declined})}
     if (declined instanceof Error) return {unsent: declined}
     slot.give()
-    const waited = await waitForRetry(ctx, slot, declined.waitMs)
+    const waited = await waitToRetry(ctx, declined.waitMs, slot)
     if (!waited) return {unsent: null}
   }
 }
 
-const waitForRetry = async (ctx: Context, slot: BatchSlot, ms: number): Promise<boolean> => {
+const waitToRetry = async (ctx: Context, ms: number, slot?: BatchSlot): Promise<boolean> => {
   try {
     await waitInPass(ms, {signal: ctx.signal, over: ctx.signal, assertGoing: () => assertWritable(ctx)})
-    await slot.again()
+    await slot?.again()
     return true
   } catch {
     return false
@@ -163,7 +188,7 @@ const declinedWhole = async (ctx: Context, {results, whole}: WriteAnswer, tried:
   const [first] = results
   if (!first || first.ok) return null
   if (!first.sent) return classifyRefusal(ctx, first.refusal)
-  if (!results.every(answer => !answer.ok && answer.sent && answer.crm.rateLimited)) return null
+  if (!results.every(isLimited)) return null
   if (first.crm.quotaSpent) return quotaExhausted(whole)
   if (isCrowded(first.crm)) await ctx.slots.cut()
   const waitMs = backOffMs(tried, first.crm.retryAfterMs)
@@ -197,10 +222,7 @@ const readRefusal = (
   return ++refusedSingles.count > mostRefusedSingles ? {unsent: endByRefusal(crm, run)} : null
 }
 
-/**
- * Sends the two halves of a refused batch one after the other, so a batch of n records takes fewer than 2n requests. Results of the first
- * half survive a failure of the second.
- */
+/** Sends the two halves of a refused batch one after the other, so a batch of n records takes fewer than 2n requests. */
 const sendHalves = async (
   ctx: Context,
   flow: CompiledFlow,
@@ -210,10 +232,24 @@ const sendHalves = async (
 ): Promise<BatchResult> => {
   const [first, second] = halve(ops)
   const one = await sendUnderSlot(ctx, flow, kind, first, on)
-  if (one.ending instanceof RunStopped) await voidPatchImages(ctx, flow, second)
-  if (one.ending) return {...one, unsent: [...one.unsent, ...second, ...left]}
-  const two = await sendUnderSlot(ctx, flow, kind, second, on).catch((ending: Error) => ({next: new Map(), unsent: second, ending}))
-  return {next: new Map([...one.next, ...two.next]), unsent: [...one.unsent, ...two.unsent, ...left], ending: two.ending}
+  return sendRest(ctx, flow, kind, {...one, unsent: [...one.unsent, ...left]}, second, on)
+}
+
+/** Sends the rest of a batch, unless the result `one` of its first part ends the run. The results of `one` survive a failure of the rest. */
+const sendRest = async (
+  ctx: Context,
+  flow: CompiledFlow,
+  kind: BatchKind,
+  one: BatchResult,
+  rest: Op[],
+  on: AdmissionHooks & BatchHooks,
+) => {
+  if (one.ending) {
+    await voidPatchImages(ctx, flow, rest)
+    return {...one, unsent: [...one.unsent, ...rest]}
+  }
+  const two = await sendUnderSlot(ctx, flow, kind, rest, on).catch((ending: Error) => ({next: new Map(), unsent: rest, ending}))
+  return {next: new Map([...one.next, ...two.next]), unsent: [...one.unsent, ...two.unsent], ending: two.ending}
 }
 
 /** Keeps all rows of one record in the same half. */

@@ -75,14 +75,12 @@ export const settleAnswers = async (
       if (step === 'end' || step === 'wait') leave(row)
     })
   }
+  ctx.lease.lost.throwIfAborted()
+  const refused = ops.filter((_, at) => !answers[at]!.ok)
+  await voidPatchImages(ctx, flow, refused)
   atPoint('before_settle')
   ctx.lease.lost.throwIfAborted()
   await ctx.settler.settle(settled)
-  await voidPatchImages(
-    ctx,
-    flow,
-    ops.filter((_, at) => !answers[at]!.ok),
-  )
   return {next, ending}
 }
 
@@ -97,7 +95,7 @@ const judgeOrPutOff = async (
   answered: Parameters<typeof judgeClaims>[3],
 ) => {
   try {
-    return {takes: await judgeClaims(ctx, flow, candidates, answered), ending: null}
+    return {takes: await judgeClaims({...ctx, readsResults: true}, flow, candidates, answered), ending: null}
   } catch (error) {
     return {takes: new Map<ImportRow, ClaimVerdict | 'later'>(candidates.map(({row}) => [row, 'later'])), ending: error as Error}
   }

@@ -2,7 +2,6 @@ import type {RecordAnswer} from '../../../shared/crm/crm.ts'
 import {type CrmProblem, describeProblem, errorsOf, findDuplicateOf} from '../../../shared/crm/error.ts'
 import {madeEarlier} from '../../../shared/runs/made-earlier.ts'
 import {mayExist} from '../../../shared/runs/results/row-result.ts'
-import {storableText} from '../../../shared/schema/storable-text.ts'
 import {HOW} from '../../../sql/chain-rows.ts'
 import type {UnsettledEntry} from '../../../sql/ledger.ts'
 import type {OutcomeName} from '../../../sql/run-log.ts'
@@ -13,8 +12,8 @@ import type {LateUpdates} from '../recover/late-updates.ts'
 import {sentDigestOf} from '../send/payload-digest.ts'
 import type {ReplaceUnit} from '../subform/subform-verdict.ts'
 import {noteWritten} from '../verify/written-rows.ts'
-import {type LogDetails, logMayExistTwice, logOutcome, longestMessage} from './log-entries.ts'
-import {sayRefusal, sayRowRefusal} from './refusal-words.ts'
+import {type LogDetails, logMayExistTwice, logOutcome} from './log-entries.ts'
+import {addSentence, sayDoubt, sayRefusal, sayRowRefusal} from './refusal-words.ts'
 import type {KeptRow, SettlementParts} from './settler.ts'
 
 /** An operation on one row. `target`: the record's id; null for a create. `unit`: the record whose subform rows a `replace` replaces. */
@@ -73,12 +72,11 @@ export const judgeAnswer = (
   }
   const refusal = sayRowRefusal(row, answer.crm)
   const logDetails = take ? `${refusal}. This row cannot claim the record: ${WHY[take.why]}` : refusal
-  const message = mayExistAlready(judgedBatch, row, take)
-    ? `${storableText(logDetails, longestMessage - mayExist.length - 2)}. ${mayExist}`
-    : logDetails
+  const isDoubtful = judgedBatch.kind === 'update' && (row.unansweredSends > 0 || row.hasLostUpdate === true)
+  const message = mayExistAlready(judgedBatch, row, take) ? addSentence(logDetails, mayExist) : sayDoubt(logDetails, isDoubtful)
   logAttempt(judgedBatch, row, 'refused', {recordId: op.target, code, message})
   if (row.unansweredSends === 0) judgedBatch.settled.released.push(admissionOf(judgedBatch.flow, row))
-  if (!take && judgedBatch.kind === 'create' && (row.unansweredSends > 0 || row.hasLostCreate))
+  if (isDoubtful || (!take && judgedBatch.kind === 'create' && (row.unansweredSends > 0 || row.hasLostCreate)))
     addUnsettled(judgedBatch, op, STEP_CODES.again, {ended: true})
   else closeUnsettled(judgedBatch, row)
   return 'end'

@@ -4,6 +4,7 @@ import {HOW} from '../../../sql/chain-rows.ts'
 import {describeRefused, mayGoOn} from '../../writes/row-verdict.ts'
 import {type CompiledFlow, STEP_CODES} from '../model.ts'
 import {logOutcome} from '../settle/log-entries.ts'
+import {sayDoubt} from '../settle/refusal-words.ts'
 import type {SettlementParts} from '../settle/settler.ts'
 import {admissionOf, countUnanswered, maySendAgain, type NextStep, type Op} from '../settle/verdict.ts'
 
@@ -49,6 +50,7 @@ export const judgeReplaced = (
   const name = {module: flow.module.no, key: row.key}
   row.attempt++
   const {attempt} = row
+  const entry = {...name, flow: flow.no, number: row.number, target: record, hasUniqueKey: false, attempt}
   if (!answer.ok && answer.crm.unanswered) {
     countUnanswered(row)
     unit!.isLost = mayGoOn(answer.crm)
@@ -56,16 +58,7 @@ export const judgeReplaced = (
     logOutcome({flow, settled}, row, 'unanswered', {attempt, recordId: record, code, message: describeProblem(answer.crm)})
     row.open = true
     const ended = !maySendAgain(row, patienceMs)
-    settled.opened.push({
-      ...name,
-      flow: flow.no,
-      number: row.number,
-      kind: STEP_CODES.replace,
-      target: record,
-      hasUniqueKey: false,
-      attempt,
-      ended,
-    })
+    settled.opened.push({...entry, kind: STEP_CODES.replace, ended})
     return ended ? 'end' : 'again'
   }
   if (answer.ok) {
@@ -73,9 +66,14 @@ export const judgeReplaced = (
     settled.kept.push({...name, recordId: record, how: HOW.updated, matchKey: null, writtenAt: answer.modifiedAt})
   } else if (row.counted !== 'updated') {
     const {crm} = answer
-    const [code, message] = [crm.code ?? `HTTP_${crm.status}`, describeRefused(crm, keys, deletes.length)(row.key)]
-    logOutcome({flow, settled}, row, 'refused', {attempt, recordId: record, code, message})
+    const [code, refusal] = [crm.code ?? `HTTP_${crm.status}`, describeRefused(crm, keys, deletes.length)(row.key)]
+    logOutcome({flow, settled}, row, 'refused', {attempt, recordId: record, code, message: sayDoubt(refusal, row.open)})
     if (row.unansweredSends === 0 && row.isMetered !== false) settled.released.push(admissionOf(flow, row))
+    // The unanswered send may have replaced the rows, so an undo compares them.
+    if (row.open) {
+      settled.opened.push({...entry, kind: STEP_CODES.again, ended: true})
+      return 'end'
+    }
   }
   if (row.open) settled.closed.push(name)
   row.open = false

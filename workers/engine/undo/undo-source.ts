@@ -13,6 +13,7 @@ import {RunStopped} from '../run-endings.ts'
 import {isSubform} from '../subform/record-order.ts'
 import {listRowFields} from '../subform/row-values.ts'
 import {listExternalFlows} from './external-flows.ts'
+import {openPresentNames} from './present-names.ts'
 
 type UndoneRow = Pick<ImportRow, 'key' | 'number' | 'counted'> & {flow: number; module: number}
 
@@ -65,7 +66,7 @@ export const openUndoSource = async (ctx: Context): Promise<UndoSource> => {
       stopped: 'UNDO_EXPIRED',
       message: 'The values that this run would restore were deleted, so nothing more can be undone',
     })
-  const flows = run.snapshotNo === null ? await listExternalFlows(db, run) : compileFlows(await readSnapshot(db, run.snapshotNo))
+  const flows = run.snapshotNo === null ? await listExternalFlows(db, run) : await compileWrittenFlows(db, run, run.snapshotNo)
   await openMarks(ctx, flows)
   // Links are restored before the records to which they point are deleted. The undo of an undo first restores these records.
   const writes: UndoEffect[][] =
@@ -80,6 +81,14 @@ export const openUndoSource = async (ctx: Context): Promise<UndoSource> => {
   for (const {module} of flows.filter(isSubform))
     rowFields.set(module.no, await listRowFields(db, {connector: run.connectorId!, module: module.apiName}))
   return {run, chain: run.chainNo ?? run.no, firstChain: await findFirstChain(ctx, run), seal, flows, passes, rowFields}
+}
+
+/** Compiles the flows of the run with the present API names of its modules. */
+const compileWrittenFlows = async (db: Context['db'], {connectorId}: Run, snapshotNo: number): Promise<CompiledFlow[]> => {
+  const snapshot = await readSnapshot(db, snapshotNo)
+  const names = snapshot.modules.map(({apiName}) => apiName)
+  const nameOf = await openPresentNames(db, {connector: connectorId!, discovery: snapshot.discovery, names})
+  return compileFlows({...snapshot, modules: snapshot.modules.map(module => ({...module, apiName: nameOf(module.apiName)}))})
 }
 
 /** Follows undos of undos to the run that wrote first, and returns its chain. Null if that run is the first of its chain. */

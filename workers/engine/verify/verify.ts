@@ -3,7 +3,7 @@ import {makeVerifySeal} from '../../../shared/runs/verify/verify-seal.ts'
 import {findLastQueued, isQueuedUpTo, measureQueue} from '../../../sql/verify-queue.ts'
 import type {Context} from '../context.ts'
 import type {CompiledFlow} from '../model.ts'
-import {LeaseLost, RunPaused} from '../run-endings.ts'
+import {LeaseLost, RunPaused, RunStopped} from '../run-endings.ts'
 import {runHeld} from '../send/crm-retry.ts'
 import {type VerifyContext, verifyDueEntries} from './verify-entries.ts'
 import {makeWrittenPacker} from './written-rows.ts'
@@ -105,15 +105,15 @@ const openVerifierOf = (ctx: Context, of: VerifyContext): Verifier => {
 }
 
 /**
- * Verifies due entries while the passes write, until `closing` aborts. A `RunPaused` only delays verification. A lost lease or an aborted run
- * ends the loop silently. Any other error ends it, and the next wait for verification throws that error.
+ * Verifies due entries while the passes write, until `closing` aborts. A `RunPaused` only delays verification. A lost lease, an aborted or a stopped
+ * run ends the loop silently. Any other error ends it, and the next wait for verification throws that error.
  */
 const workBesidePasses = async (ctx: Context, closing: AbortSignal, verifyPart: () => Promise<boolean>): Promise<void> => {
   while (!closing.aborted) {
     try {
       if (!((await isWorthReading(ctx)) && (await verifyPart()))) await sleep(lookMs, undefined, {signal: closing})
     } catch (error) {
-      if (closing.aborted || ctx.signal.aborted || error instanceof LeaseLost) return
+      if (closing.aborted || ctx.signal.aborted || error instanceof LeaseLost || error instanceof RunStopped) return
       if (!(error instanceof RunPaused)) throw error
       ctx.log.warn({err: error}, 'verification is delayed')
       await sleep(error.seconds * 1_000, undefined, {signal: closing}).catch(() => {})

@@ -108,9 +108,10 @@ const Deeds = ({connection, again}: SheetProps) => {
   const [asks, setAsks] = useState<'rename' | 'disconnect' | null>(null)
   const {id, name, dc} = connection
   const connect = useDoing(async () => {
-    await askForConnection(me.value!.org!.id, {dc, name})
-    say(t.isConnectedAgain(name))
+    const connected = await askForConnection(me.value!.org!.id, {dc, name})
     again()
+    if (connected !== id) throw new Error(t.anotherWasConnected(name))
+    say(t.isConnectedAgain(name))
   })
   return html`
     <div class="actions">

@@ -1,5 +1,5 @@
 import type {ComponentType} from 'preact'
-import {useEffect} from 'preact/hooks'
+import {useEffect, useRef} from 'preact/hooks'
 import {ApiError} from '../../http.ts'
 import {html} from '../html.ts'
 import {findPage, type PageProps} from '../pages.ts'
@@ -11,7 +11,7 @@ import {settings} from '../state/settings.ts'
 import {t} from '../text/embed.ts'
 import {Button} from '../ui/button.ts'
 import {Notice, Problem, Toasts} from '../ui/notice.ts'
-import {ConnectFirst, isConnected} from './connect-first.ts'
+import {ConnectFirst, isConnected, readSession} from './connect-first.ts'
 import {EmbedMatch} from './match.ts'
 import {EmbedStart} from './start.ts'
 
@@ -59,9 +59,20 @@ const Here = () => {
     async () => (found && steps.includes(found.pattern) ? {pattern: found.pattern, Shown: await found.load()} : null),
     [found?.pattern],
   )
+  const isStart = !found || ![...steps, 'imports/:id/match'].includes(found.pattern)
+  const isFirst = useRef(true)
+  useEffect(() => {
+    // The first page shows a session that was just read. Later, an import may have used rows, on this page or another one.
+    const isRead = isFirst.current
+    isFirst.current = false
+    if (isRead || !isStart) return
+    const gone = new AbortController()
+    void readSession(gone.signal)
+    return () => gone.abort()
+  }, [isStart])
   if (error) return html`<${Problem} error=${error} again=${() => location.reload()} />`
-  if (found?.pattern === 'imports/:id/match') return html`<${EmbedMatch} key=${found.params.id} params=${found.params} />`
-  if (!found || !steps.includes(found.pattern)) return html`<${EmbedStart} />`
+  if (isStart || !found) return html`<${EmbedStart} />`
+  if (found.pattern === 'imports/:id/match') return html`<${EmbedMatch} key=${found.params.id} params=${found.params} />`
   if (data?.pattern !== found.pattern) return html`<p class="loading" role="status">${t.loading}</p>`
   return html`<${data.Shown} key=${found.pattern} params=${found.params} />`
 }

@@ -1,4 +1,3 @@
-import {useEffect} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {DropZone} from '../imports/drop-zone.ts'
@@ -13,16 +12,9 @@ import {t} from '../text/embed.ts'
 import {count} from '../ui/format.ts'
 import {Problem} from '../ui/notice.ts'
 import {Page} from '../ui/page.ts'
-import {readSession} from './connect-first.ts'
 
 export const EmbedStart = () => {
   const {template, rowsLeft} = embed.value!
-  // An import may have used rows since, on this page or another one.
-  useEffect(() => {
-    const gone = new AbortController()
-    void readSession(gone.signal)
-    return () => gone.abort()
-  }, [])
   const create = useDoing(async (files: File[]) => {
     const name = files[0]!.name.slice(0, 200)
     const {import: made} = await client.post<{import: Json}>(inOrg('/imports'), {templateId: template.id, name})

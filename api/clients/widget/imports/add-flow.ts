@@ -64,14 +64,14 @@ export const AddFlow = ({found, source, flows, modules, allFields, add, onCancel
 type MakeFlowInput = {source: Source; flows: Flow[]; to: TargetOption}
 
 const makeFlow = async ({connectorId}: Imported, {source, flows, to: {module, subform}}: MakeFlowInput): Promise<Flow> => {
-  const {fields} = await client.get(inOrg(`/config/fields/${encodeURIComponent(module)}`), {connector: connectorId})
+  const {fields, module: known} = await client.get(inOrg(`/config/fields/${encodeURIComponent(module)}`), {connector: connectorId})
   const columns = source.columns.map(({name}) => name)
   const isSame = subform && flows.find(({id}) => id === subform.parentFlow)?.sourceId === source.id
   return {
     id: newFlowId(flows, module),
     sourceId: source.id,
     module,
-    fields: usualMappings(fields as Field[], columns),
+    fields: usualMappings(fields as Field[], columns, known.seedMappings),
     ...(subform && {subform: {...subform, ...(!isSame && {key: {parentColumn: '', childColumn: ''}})}}),
   }
 }

@@ -41,6 +41,12 @@ const fixes: Record<string, string> = {
   undecodable: t.acceptTheseBytesChooseAnother,
   not_in_picklist: t.matchTheWordsToOptionsCorrectThem,
   value_unmapped: t.addTheseValuesToTheValueMap,
+  field_missing: t.mapAnotherField,
+  module_missing: t.chooseAnotherModule,
+  option_missing: t.chooseALayoutOrRule,
+  duplicate_match: t.mergeTheseRows,
+  empty: t.excludeOrFillSuchRows,
+  ragged: t.correctTheDelimiter,
 }
 
 /** Describes how to fix a problem. The API's texts name options of the API, so some kinds of problems have a different text here. */
@@ -51,7 +57,7 @@ export const sayFix = ({kind, fix}: Pick<CheckProblem, 'kind' | 'fix'>): string 
 }
 
 /** Returns the query parameters with which the match step shows the file or field to fix. */
-export const mendAt = ({kind, source, flow, field}: CheckProblem): Record<string, string> => {
+export const fixQuery = ({kind, source, flow, field}: CheckProblem): Record<string, string> => {
   if (ofFiles.includes(kind)) return source ? {source} : {}
   return {...(flow && {flow}), ...(source && {source}), ...(field && {field})}
 }

@@ -10,21 +10,10 @@ import {Problem, say} from '../ui/notice.ts'
 import {choicesOf, type Field} from './fields.ts'
 import {putMapping} from './flows.ts'
 import type {CheckProblem, Imported} from './import.ts'
-import {type ColumnValue, type ColumnValues, entriesOf, positionOf, putEntry, withEntries} from './value-entries.ts'
+import {type ColumnValue, type ColumnValues, entriesOf, placeOf, positionOf, putEntry, withEntries} from './value-entries.ts'
 
 const mostShown = 10
 type Props = {found: Imported; problem: CheckProblem; again: () => Promise<void>}
-
-const placeOf = ({flows}: Imported, problem: CheckProblem) => {
-  const flow = flows.find(({id}) => id === problem.flow)
-  return {flow, mapping: flow?.fields.find(({field}) => field === problem.field)}
-}
-
-/** Whether a value map can fix the problem. The problem must concern unknown values, and a column without an expression must fill the field. */
-export const canFixValues = (found: Imported, problem: CheckProblem): boolean => {
-  const {mapping} = placeOf(found, problem)
-  return ['not_in_picklist', 'value_unmapped'].includes(problem.kind) && mapping?.mode === 'column' && !mapping.transform
-}
 
 /**
  * Lists up to 10 values of a column that are not options of the field and have no entry in the value map. A choice adds an entry, which

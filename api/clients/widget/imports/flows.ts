@@ -127,7 +127,7 @@ export const strangeWords = (cells: readonly string[], {picklist}: Pick<Field, '
   const found = new Map(cells.map(cell => [fold(cell), cell.trim()]))
   return [...found].filter(([word]) => word !== '' && !known.has(word)).map(([, cell]) => cell)
 }
-const fold = (text: string) => text.trim().toLowerCase()
+const fold = (text: string) => text.normalize('NFC').trim().toLowerCase()
 
 export const sayMapping = ({mode, source, staticValue, transform, searchField}: Mapping): string => {
   switch (mode) {

@@ -15,7 +15,7 @@ export const ImportHome = ({params: {id}}: PageProps) => {
   const {known, error, again} = useImport(id!)
   useEffect(() => {
     if (!known) return
-    const hasRun = known.runs?.some(({dryRun}) => !dryRun)
+    const hasRun = known.runs.some(({dryRun}) => !dryRun)
     const next = hasRun ? 'results' : stepsOf(known)[0]!.state === 'done' ? 'review' : 'match'
     go(to('imports', id!, next), {replace: true})
   }, [known !== null])

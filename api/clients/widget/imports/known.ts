@@ -3,6 +3,7 @@ import {useEffect} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {useNextSession} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
+import type {RunOutline} from './import.ts'
 import type {ImportProgress} from './steps.ts'
 
 /** The loaded import. All pages of the import share this data, and each page loads the data again when the page opens. */
@@ -15,8 +16,7 @@ let reading: AbortController | null = null
 let shown: string | null = null
 
 /**
- * Loads the import, its last check and its newest 20 runs. The pages show the old data until the load ends. A check or runs that cannot be
- * loaded are null.
+ * Loads the import, its last check and its runs. The pages show the old data until the load ends. A check that cannot be loaded is null.
  */
 const read = async (id: string): Promise<void> => {
   if (id !== shown) return
@@ -26,17 +26,26 @@ const read = async (id: string): Promise<void> => {
   if (held.value.id !== id) held.value = {id, standing: null, error: null}
   try {
     const path = inOrg(`/imports/${id}`)
-    const rest = (part: string, query: Record<string, number>): Promise<Json> =>
-      client.get(`${path}/${part}`, query, mine.signal).catch(() => null)
     const [found, checks, runs] = await Promise.all([
       client.get(path, {}, mine.signal),
-      rest('checks', {limit: 200}),
-      rest('runs', {limit: 20}),
+      client.get<Json>(`${path}/checks`, {limit: 200}, mine.signal).catch(() => null),
+      readRuns(path, mine.signal),
     ])
-    if (!mine.signal.aborted) held.value = {id, standing: {import: found.import, checks, runs: runs?.runs ?? null}, error: null}
+    if (!mine.signal.aborted) held.value = {id, standing: {import: found.import, checks, runs}, error: null}
   } catch (error) {
     if (!mine.signal.aborted) held.value = {...held.value, error}
   }
+}
+
+/**
+ * Loads the newest 20 dry runs and the newest 200 other runs, newest first. The two kinds are loaded separately, because every edit in the
+ * review can start a dry run, and no number of dry runs may hide a run that wrote rows.
+ */
+const readRuns = async (path: string, signal: AbortSignal): Promise<RunOutline[]> => {
+  const list = async (dryRun: boolean, limit: number): Promise<RunOutline[]> =>
+    (await client.get(`${path}/runs`, {dryRun: String(dryRun), limit}, signal)).runs
+  const runs = (await Promise.all([list(false, 200), list(true, 20)])).flat()
+  return runs.toSorted((a, b) => (a.authorisedAt < b.authorisedAt ? 1 : a.authorisedAt > b.authorisedAt ? -1 : 0))
 }
 
 /** Reloads the import if a page shows it. */

@@ -16,6 +16,7 @@ import {Select, TextField} from '../ui/field.ts'
 import {onDay} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Page, Shown} from '../ui/page.ts'
+import {connectionFor} from './import-connection.ts'
 
 type Ground = {connections: Connection[]; templates: TemplateOutline[]}
 
@@ -77,7 +78,7 @@ const ImportForm = ({connections, templates}: Ground) => {
   const [draft, setDraft, forget] = useKept<StoredForm>('new import', {name: '', connectorId: '', templateId: ''})
   const templateId = wanted || draft.templateId
   const template = templates.find(({id}) => id === templateId)
-  const connectorId = draft.connectorId || template?.connectorId || connections[0]!.id
+  const connectorId = connectionFor(connections, template, draft.connectorId)
   const make = useDoing(async () => {
     const goOn = goIfHere()
     const name = draft.name.trim() || (template ? '' : usualName())
@@ -100,10 +101,11 @@ const ImportForm = ({connections, templates}: Ground) => {
       <${TextField} label=${t.name} hint=${t.defaultName(template ? t.theNameOfTheTemplate : usualName())} maxlength="200" value=${draft.name} onInput=${(name: string) => change({name})} />
       ${(templates.length > 0 || wanted) && html`<${Select} label=${t.template} hint=${t.forFilesLikeThoseOfAnEarlier} value=${template?.id ?? ''} options=${[{value: '', label: t.none}, ...templates.map(({id, name}) => ({value: id, label: name}))]} onChange=${chooseTemplate} />`}
       ${wanted && !template && html`<${Notice} kind="warning">${t.thisTemplateWasDeletedOrIsNot}<//>`}
-      ${connections.length > 1 && html`<${Select} label=${t.connection} hint=${t.theCrmToWriteTo} value=${connectorId} options=${connections.map(({id, name, crmUserName}) => ({value: id, label: t.nameWithUser(name, crmUserName)}))} onChange=${(id: string) => change({connectorId: id})} />`}
-      <${Undiscovered} key=${connectorId} connection=${connectorId} />
+      ${connectorId === null && html`<${Notice} kind="warning" title=${t.theCrmOfThisTemplateIsNot} actions=${html`<a class="button" href=${to('connections')}>${t.goToConnections}</a>`}>${t.connectItAgainOrChooseAnother}<//>`}
+      ${connections.length > 1 && connectorId && html`<${Select} label=${t.connection} hint=${t.theCrmToWriteTo} value=${connectorId} disabled=${Boolean(template?.connectorId)} options=${connections.map(({id, name, crmUserName}) => ({value: id, label: t.nameWithUser(name, crmUserName)}))} onChange=${(id: string) => change({connectorId: id})} />`}
+      ${connectorId && html`<${Undiscovered} key=${connectorId} connection=${connectorId} />`}
       <${Problem} error=${make.error} title=${t.couldNotCreateTheImport} />
-      <${Button} kind="main" type="submit" isBusy=${make.isBusy}>${t.createImport}<//>
+      <${Button} kind="main" type="submit" isBusy=${make.isBusy} disabled=${connectorId === null}>${t.createImport}<//>
     </form>
   `
 }

@@ -31,9 +31,10 @@ const reasons: Record<string, string> = {
 export const sayWhy = ({why, note}: {why: readonly string[]; note?: string | null}): string =>
   note?.trim() || why.map(one => reasons[one] ?? one).join(', ') || t.noReasonGiven
 
-/** Says that AI credits ran out or that the AI model was unavailable. Null if the model was used, not needed or not configured. */
+/** Says why the AI model was not used. Null if the model was used, not needed or not configured. */
 export const sayModel = (model: string): string | null => {
   if (model === 'no_credits') return t.theAiCreditsOfThisPeriodAre
+  if (model === 'not_allowed') return t.theAiModelMayNotBeUsed
   return model === 'unavailable' ? t.theAiModelIsUnavailableAndNothing : null
 }
 

@@ -9,13 +9,12 @@ import {TextField} from '../ui/field.ts'
 import {Problem, say} from '../ui/notice.ts'
 import type {Imported} from './import.ts'
 
-type Props = {found: Pick<Imported, 'id' | 'name' | 'version'>; onClose: () => void; onDone: () => unknown}
+type Props = {found: Pick<Imported, 'id' | 'name'>; onClose: () => void; onDone: () => unknown}
 
-/** Saving fails if the import has changed since it was loaded. */
 export const RenameImport = ({found, onClose, onDone}: Props) => {
   const [name, setName] = useState(found.name)
   const save = useDoing(async () => {
-    await client.patch(inOrg(`/imports/${found.id}`), {name: name.trim()}, {'if-match': `"${found.version}"`})
+    await client.patch(inOrg(`/imports/${found.id}`), {name: name.trim()})
     await onDone()
     say(t.renamedTo(name.trim()))
     onClose()

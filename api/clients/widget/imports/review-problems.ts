@@ -10,11 +10,12 @@ import {Button} from '../ui/button.ts'
 import {count} from '../ui/format.ts'
 import {withLabel} from '../ui/labels.ts'
 import {Problem} from '../ui/notice.ts'
-import {describeProblemGroup, groupsOf, mendAt, sayFix, sayPlace} from './check-words.ts'
-import {canFixValues, FixValues} from './fix-values.ts'
+import {describeProblemGroup, fixQuery, groupsOf, sayFix, sayPlace} from './check-words.ts'
+import {FixValues} from './fix-values.ts'
 import type {CheckProblem, Imported} from './import.ts'
 import type {LoadedImport} from './known.ts'
 import {useFieldLabels} from './module-data.ts'
+import {withFixableValues} from './value-entries.ts'
 
 /**
  * The problems that the last check found, grouped by severity. The groups are collapsed at first. Problems that a value map can fix are shown
@@ -23,7 +24,7 @@ import {useFieldLabels} from './module-data.ts'
 export const ReviewProblems = ({known: {import: found, checks, again}}: {known: LoadedImport}) => {
   if (!checks || checks.checks.endedAt === null || checks.problems.length === 0) return null
   return html`
-    ${checks.problems.filter(problem => !embed.value && canFixValues(found, problem)).map(problem => html`<${FixValues} key=${`${problem.flow} ${problem.field}`} found=${found} problem=${problem} again=${again} />`)}
+    ${embed.value ? null : withFixableValues(found, checks.problems).map(problem => html`<${FixValues} key=${`${problem.flow} ${problem.field}`} found=${found} problem=${problem} again=${again} />`)}
     <${Problems} key=${checks.checks.endedAt} found=${found} first=${checks} />
   `
 }
@@ -70,6 +71,6 @@ const OneProblem = ({id, problem, labels}: OneProps) => {
     <p class="found-head"><strong>${sayRowReason(problem.kind.toUpperCase(), label) ?? withLabel(message, field, label)}</strong> ${rows.length > 0 && html`<span class="quiet">${t.rowCount(total)}</span>`}</p>
     ${where && html`<p class="quiet">${where}</p>`}
     ${rows.length > 0 && html`<p><span class="quiet">${total === 1 ? t.row : t.rows}</span> ${rows.slice(0, 8).map(count).join(', ')}${total > Math.min(8, rows.length) ? ' …' : ''} ${samples.length > 0 && html`<span class="samples">${samples.map(sample => html`<span class="sample">${sample === '' ? t.empty : sample.slice(0, 60)}</span>`)}</span>`}</p>`}
-    <p>${sayFix(problem)} <a href=${to('imports', id, 'match', mendAt(problem))}>${t.goToTheColumn}${name && html`<span class="unseen">: ${name}</span>`}</a></p>
+    <p>${sayFix(problem)} <a href=${to('imports', id, 'match', fixQuery(problem))}>${t.goToTheColumn}${name && html`<span class="unseen">: ${name}</span>`}</a></p>
   `
 }

@@ -29,6 +29,8 @@ let lastKey = 0
 const stops = new Map<number, AbortController>()
 type OnTaken = (answer: Json) => void
 const taken = new Map<number, OnTaken>()
+/** The last attempt to send each file. It settles when the attempt has ended. */
+const attempts = new Map<number, Promise<void>>()
 
 const change = (key: number, changes: Partial<QueuedFile>) => {
   sendings.value = sendings.value.map(one => (one.key === key ? {...one, ...changes} : one))
@@ -36,6 +38,7 @@ const change = (key: number, changes: Partial<QueuedFile>) => {
 const forget = (key: number) => {
   sendings.value = sendings.value.filter(one => one.key !== key)
   taken.delete(key)
+  attempts.delete(key)
 }
 
 type Chosen = {importId: string; file: File; slot?: string | undefined; upload?: Upload | undefined}
@@ -53,7 +56,8 @@ const isUnderWay = ({state}: QueuedFile) => state === 'sending' || state === 're
 
 const beginNext = () => {
   const free = mostAtOnce - sendings.value.filter(isUnderWay).length
-  for (const waiting of sendings.value.filter(({state}) => state === 'waiting').slice(0, Math.max(0, free))) send(waiting)
+  for (const waiting of sendings.value.filter(({state}) => state === 'waiting').slice(0, Math.max(0, free)))
+    attempts.set(waiting.key, send(waiting))
 }
 
 const send = async ({key, importId, file, slot, reader, upload}: QueuedFile) => {
@@ -82,6 +86,12 @@ const send = async ({key, importId, file, slot, reader, upload}: QueuedFile) => 
   }
 }
 
+/** Returns the upload of a paused file on the server. Waits for the request that begins it, so that no second upload is begun. */
+const findBegun = async ({key, upload}: QueuedFile): Promise<Upload | undefined> => {
+  await attempts.get(key)
+  return sendings.value.find(one => one.key === key)?.upload ?? upload
+}
+
 /** Pauses an upload. `resumeSending` first reads the stored offset from the server. */
 export const pauseSending = (key: number): void => {
   stops.get(key)?.abort()
@@ -89,8 +99,9 @@ export const pauseSending = (key: number): void => {
 }
 
 export const resumeSending = async (one: QueuedFile): Promise<void> => {
-  if (one.upload) {
-    const {upload} = await client.get(inOrg(`/imports/${one.importId}/uploads/${one.upload.id}`))
+  const begun = await findBegun(one)
+  if (begun) {
+    const {upload} = await client.get(inOrg(`/imports/${one.importId}/uploads/${begun.id}`))
     change(one.key, {upload, sent: upload.offset})
   }
   change(one.key, {state: 'waiting', error: null})
@@ -112,7 +123,8 @@ export const sendAs = async (one: QueuedFile, reader: Partial<Reader>): Promise<
 /** Cancels an upload and deletes its parts on the server. Until they are deleted, the upload stays listed as paused. */
 export const cancelSending = async (one: QueuedFile): Promise<void> => {
   pauseSending(one.key)
-  if (one.upload) await deleteUpload(one.importId, one.upload.id)
+  const begun = await findBegun(one)
+  if (begun) await deleteUpload(one.importId, begun.id)
   forget(one.key)
   beginNext()
 }

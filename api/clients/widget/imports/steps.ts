@@ -18,7 +18,7 @@ export type Step = {key: StepKey; label: string; state: 'done' | 'todo' | 'busy'
 export type ImportProgress = {
   import: Imported
   checks: {checks: Checks; problems: CheckProblem[]; nextCursor?: string | null} | null
-  runs: RunOutline[] | null
+  runs: RunOutline[]
 }
 
 export const stepsOf = (importProgress: ImportProgress): Step[] =>
@@ -44,7 +44,7 @@ const judgeMatch = ({import: {state, flows, sources, slots}}: ImportProgress): S
 }
 
 const judgeReview = ({checks, runs}: ImportProgress): StepState => {
-  const tried = runs?.find(({dryRun}) => dryRun)
+  const tried = runs.find(({dryRun}) => dryRun)
   const state = checks?.checks.state ?? 'none'
   if (state === 'queued' || state === 'running' || (tried && tried.endedAt === null)) return busy
   if (!checks || checks.checks.endedAt === null) return state === 'none' ? todo : {state: 'todo', said: t.failedStep}
@@ -63,6 +63,6 @@ const judgeRun = (run: RunOutline | undefined): StepState => {
 const judges: Record<StepKey, (importProgress: ImportProgress) => StepState> = {
   match: judgeMatch,
   review: judgeReview,
-  run: ({runs}) => judgeRun(runs?.find(({dryRun}) => !dryRun)),
-  results: ({runs}) => (runs?.some(({dryRun, endedAt}) => !dryRun && endedAt !== null) ? done : todo),
+  run: ({runs}) => judgeRun(runs.find(({dryRun}) => !dryRun)),
+  results: ({runs}) => (runs.some(({dryRun, endedAt}) => !dryRun && endedAt !== null) ? done : todo),
 }

@@ -4,8 +4,8 @@ import {filterIn, sourceWith} from './rows-query.ts'
 import {isUnderWay, type Run} from './run.ts'
 import type {Source, Tally} from './use-tally.ts'
 
-/** Returns the newest 20 runs of the import, which `ImportFrame` has loaded. */
-export const runsOf = ({runs}: LoadedImport): Run[] => (runs ?? []) as unknown as Run[]
+/** Returns the newest 20 dry runs and the newest 200 other runs of the import, which `ImportFrame` has loaded. Newest first. */
+export const runsOf = ({runs}: LoadedImport): Run[] => runs as unknown as Run[]
 
 /**
  * Returns the id of the run to show: the run that the URL names, else the active run, else the newest. `dryRun` selects dry runs or other runs,

@@ -7,17 +7,21 @@ import {Button} from '../ui/button.ts'
 import {TextField} from '../ui/field.ts'
 import {Problem, say} from '../ui/notice.ts'
 import type {RunRow} from './row.ts'
-import {isOver, type Run} from './run.ts'
+import {isOver, isRetriable, type Run} from './run.ts'
 
 export type Cell = {column: string; value: string}
 type EditRowProps = {importId: string; source: string; row: number; cells: Cell[]}
 
 /**
- * Whether the person may correct the cells of a row. This requires the operator role, an ended run that was no dry run, and a row that
+ * Whether the person may correct the cells of a row. This requires the operator role, an ended run that can be retried, and a row that
  * failed or was refused.
  */
 export const canFix = ({run, row: {entries}}: {run: Run; row: RunRow}): boolean =>
-  isOver(run) && !run.dryRun && may('operator') && entries.some(({outcome}) => outcome === 'failed' || outcome === 'refused')
+  isOver(run) &&
+  isRetriable(run) &&
+  !run.retriedBy &&
+  may('operator') &&
+  entries.some(({outcome}) => outcome === 'failed' || outcome === 'refused')
 
 /** The cells of a row as input fields. Saving makes them edited cells of the import, which the next retry writes. */
 export const EditRow = ({importId, source, row, cells: first}: EditRowProps) => {

@@ -13,7 +13,7 @@ import {Notice, Problem} from '../ui/notice.ts'
 import {expectFocus} from './focus.ts'
 import {needsAnswers} from './questions-link.ts'
 import {Retry} from './retry.ts'
-import {isOver, type Run} from './run.ts'
+import {isOver, isRetriable, type Run} from './run.ts'
 import {leftOf, sumCounts} from './tally.ts'
 import type {Source} from './use-tally.ts'
 
@@ -33,8 +33,7 @@ export const FixRows = ({importId, run, source, isReady, known}: FixProps) => {
     goOn(to('imports', importId, 'run', {run: next}))
     await known.again()
   }
-  if (!isOver(run) || run.dryRun || run.engine === 'outside' || known.import.state === 'expired' || leftOf(run) === 0 || run.begunUndo)
-    return null
+  if (!isOver(run) || !isRetriable(run) || known.import.state === 'expired' || leftOf(run) === 0) return null
   return html`
     ${failed + refused > 0 && !run.retriedBy && may('operator') && html`<${Upload} importId=${importId} run=${run} source=${source} isReady=${isReady} rows=${failed + refused} />`}
     <${Retry} importId=${importId} run=${run} known=${known} onStarted=${started} isMain=${!needsAnswers(run)} />

@@ -20,8 +20,10 @@ const notTold: Notices = {notices: {emails: [], endpoints: [], on: []}, mail: {c
  */
 export const LeaveNotice = ({run}: {run: Run}) => {
   const loaded = useLoad<Notices>(async signal => (embed.value ? notTold : client.get(inOrg('/notices'), {}, signal)), [])
-  const save = useDoing(async (notices: OrgNotices) => {
-    await client.put(inOrg('/notices'), notices)
+  const save = useDoing(async (address: string) => {
+    // The page may have been open for hours, and the request replaces all recipients.
+    const {notices} = await client.get<Notices>(inOrg('/notices'))
+    await client.put(inOrg('/notices'), withRunEnded(notices, address))
     loaded.again()
   })
   if (run.dryRun || run.stop) return null
@@ -29,12 +31,9 @@ export const LeaveNotice = ({run}: {run: Run}) => {
   const {notices, mail} = loaded.data ?? {}
   const isTold = email !== null && notices?.on.includes(runEnded) === true && notices.emails.includes(email)
   if (mail?.configured && isTold) return html`<p class="hint">${t.youCanCloseThisPageWeWill(email)}</p>`
-  const turnOn = () => {
-    if (notices && email !== null) void save.run(withRunEnded(notices, email))
-  }
   return html`
     <p class="hint">${t.youCanCloseThisPageTheImport}</p>
-    ${mail?.configured && email !== null && may('admin', 'access') && html`<${Check} label=${t.eMailWhenARunEnds(email)} checked=${false} onChange=${turnOn} />`}
+    ${mail?.configured && email !== null && may('admin', 'access') && html`<${Check} label=${t.eMailWhenARunEnds(email)} checked=${false} onChange=${() => save.run(email)} />`}
     <${Problem} error=${save.error} />
   `
 }

@@ -1,5 +1,6 @@
 import {useState} from 'preact/hooks'
 import {html, type Markup} from '../html.ts'
+import {embed} from '../state/embed.ts'
 import {useDoing} from '../state/load.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
@@ -35,11 +36,11 @@ export const RunLine = ({run}: {run: Run}) => {
 
 const sayTook = (ms: number): string => (ms < 1000 ? t.lessThanASecond : duration(ms))
 
-/** Explains why a run is paused or stopped, and what to do. `actions` replaces the usual link. */
+/** Explains why a run is paused or stopped, and what to do. `actions` replaces the usual link, which embedded pages do not have. */
 export const WhyNotice = ({run, actions}: {run: Run; actions?: Markup}) => {
   const why = whyOf(run)
   if (!why) return null
-  const go = why.go && html`<a class="button" href=${to(...why.go.parts)}>${why.go.label}</a>`
+  const go = why.go && !embed.value && html`<a class="button" href=${to(...why.go.parts)}>${why.go.label}</a>`
   return html`
     <${Notice} kind=${run.stop?.stopped === 'CANCELLED' ? 'info' : 'warning'} title=${why.title} actions=${actions ?? go}>
       ${why.message && html`<p>${why.message}</p>`}

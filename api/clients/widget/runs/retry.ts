@@ -10,7 +10,7 @@ import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {Notice} from '../ui/notice.ts'
 import {type OpenParts, openOf, sayRetry} from './retry-words.ts'
-import type {Run} from './run.ts'
+import {isRetriable, type Run} from './run.ts'
 import {StartProblem} from './start-problem.ts'
 import {sumCounts} from './tally.ts'
 
@@ -29,7 +29,7 @@ export const Retry = ({importId, run, known, onStarted, groups = [], isMain = tr
   const open = openOf(run, groups)
   const {left, links, tags} = open
   const isDone = left + links + tags === 0 && !run.stop
-  if (run.begunUndo || run.dryRun || run.engine === 'outside' || run.expiredAt || known.import.state === 'expired' || isDone) return null
+  if (!isRetriable(run) || run.expiredAt || known.import.state === 'expired' || isDone) return null
   if (run.retriedBy)
     return html`<p class="carried-on">${t.thisRunWasRetried} <a href=${to('imports', importId, 'run', {run: run.retriedBy})}>${t.viewTheRetry}</a></p>`
   // A run that deletes needs the number of a current preview, so a new run deletes what is left.

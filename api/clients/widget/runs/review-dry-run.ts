@@ -15,7 +15,7 @@ export const ActiveDryRun = ({id, runId, again}: Props) => {
   const {done, total} = run?.progress ?? {done: 0, total: null}
   return html`
     <${Problem} error=${live.error} again=${live.again} />
-    <${Progress} label=${t.previewingRows} done=${done} total=${total} text=${total === null ? t.previewing : t.ofRowsPreviewed(count(done), count(total))} />
+    <${Progress} label=${t.previewingRows} done=${done} total=${total} text=${total === null ? t.previewing : t.ofRowsPreviewed(count(done), total)} />
     ${run?.state === 'paused' && html`<${WhyNotice} run=${run} />`}
   `
 }

@@ -50,7 +50,7 @@ export const ReviewRows = ({known: {import: found, again}, run, tab, filter, sou
   })
   const edited = source ? editsOf(source) : new Map<string, string>()
   const keys = source ? keyColumns(flows, source) : []
-  const mayEdit = source !== undefined && may('operator') && found.state !== 'running'
+  const mayEdit = source !== undefined && !run.undoOf && may('operator') && found.state !== 'running'
   return html`
     <${Problem} error=${edit.error} title=${t.couldNotChangeTheCell} />
     ${edited.size > 0 && html`<p class="hint">${t.editedCellsTheFileItselfIsNot(edited.size)}</p>`}

@@ -4,7 +4,7 @@ import type {Filter} from './rows-query.ts'
 
 export const REVIEW_TABS = {
   all: {label: t.all, filter: {}},
-  ready: {label: t.ready, filter: {phase: 'write', action: 'create,update,delete,replace'}},
+  ready: {label: t.ready, filter: {phase: 'write', action: 'create,update,delete,replace,restore'}},
   errors: {label: t.errors, filter: {phase: 'write', action: 'fail'}},
   updates: {label: t.updates, filter: {phase: 'write', action: 'update'}},
   questions: {label: t.questions, filter: {action: 'ask'}},

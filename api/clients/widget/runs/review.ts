@@ -22,7 +22,7 @@ import {ReviewPlan} from './review-plan.ts'
 import {ReviewStart} from './review-start.ts'
 import {ReviewSum} from './review-sum.ts'
 import {countTab} from './review-tabs.ts'
-import type {Run} from './run.ts'
+import {kindOf, type Run} from './run.ts'
 import {RunForecast} from './run-forecast.ts'
 import {SealedPlan} from './sealed-plan.ts'
 import {type Preview, usePreview} from './use-preview.ts'
@@ -85,13 +85,17 @@ const CurrentReview = ({id, known: loadedImport}: ReadyProps) => {
   `
 }
 
-/** Shows an ended dry run that is out of date. This view starts neither a check nor another dry run. */
+/** Shows an ended dry run that is out of date or belongs to an undo. This view starts neither a check nor another dry run. */
 const EarlierPreview = ({id, known: loadedImport, run}: ReadyProps & {run: Run}) => {
   const tally = useTally(id, run.expiredAt ? null : run.id)
   const expected = rowsOfPreview(run)
   const asks = Math.min(expected.skipped, countTab('questions', tally.groups))
   return html`
-    <${Notice} title=${t.anEarlierPreview} actions=${html`<a class="button" href=${to('imports', id, 'review')}>${t.viewTheCurrentPreview}</a>`}>${t.itsRowsMayDifferFromWhatThe}<//>
+    ${
+      run.undoOf
+        ? html`<${Notice} title=${kindOf(run)} actions=${html`<a class="button" href=${to('imports', id, 'run', {run: run.id})}>${t.viewRun}</a>`} />`
+        : html`<${Notice} title=${t.anEarlierPreview} actions=${html`<a class="button" href=${to('imports', id, 'review')}>${t.viewTheCurrentPreview}</a>`}>${t.itsRowsMayDifferFromWhatThe}<//>`
+    }
     <section class="sheet review-head" aria-labelledby="review-sum"><${ReviewSum} rows=${0} expected=${expected} asks=${asks} isBusy=${false} /></section>
     <${PlanOf} id=${id} known=${loadedImport} run=${run} tally=${tally} onStarted=${useStarted(id, loadedImport)} />
   `
@@ -120,7 +124,7 @@ const PreviewState = ({id, known: loadedImport, preview}: PartProps) => {
   const {check, dryRun, active, isStale} = preview
   const {progress} = check
   return html`
-    ${check.isBusy && html`<${Progress} label=${t.checkingRowsLabel} done=${progress?.done ?? 0} total=${progress?.total ?? null} text=${progress ? t.ofRowsChecked(count(progress.done), progress.total === null ? t.allRows : count(progress.total)) : t.checking} />`}
+    ${check.isBusy && html`<${Progress} label=${t.checkingRowsLabel} done=${progress?.done ?? 0} total=${progress?.total ?? null} text=${progress ? t.ofRowsChecked(count(progress.done), progress.total) : t.checking} />`}
     ${active && html`<${ActiveDryRun} key=${active.id} id=${id} runId=${active.id} again=${loadedImport.again} />`}
     <${Problem} error=${check.failed ?? check.start.error} title=${t.couldNotCheckTheRows} again=${() => check.start.run()} />
     <${Problem} error=${dryRun.error} title=${t.couldNotPreviewTheRows} again=${() => dryRun.run()} />

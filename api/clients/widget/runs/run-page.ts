@@ -21,7 +21,7 @@ import {needsAnswers, QuestionsLink} from './questions-link.ts'
 import {type ReasonQuery, Reasons} from './reasons.ts'
 import {Repeat} from './repeat.ts'
 import {Retry} from './retry.ts'
-import {type Run, sayState} from './run.ts'
+import {isRetriable, type Run, sayState} from './run.ts'
 import {leftOf, sumCounts} from './tally.ts'
 import {Undo, UndoResult} from './undo.ts'
 import {useTally} from './use-tally.ts'
@@ -57,6 +57,9 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
   const several = tally.sources.length > 1
   const focused = useExpectedFocus()
   const main = mainActionOf(run)
+  const hasRowsToFix = failed + refused > 0 && isRetriable(run) && !run.retriedBy && may('operator')
+  // The results page shows no rows of dry runs.
+  const rowsStep = run.dryRun ? 'review' : 'results'
   return html`
     <section class="sheet" aria-labelledby="summary">
       <h2 id="summary" ref=${focused} tabindex="-1">${titleOf(run)}</h2>
@@ -75,19 +78,19 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
         html`
           <div class="actions">
             <${QuestionsLink} importId=${id} run=${run} />
-            <a class=${main === 'rows' ? 'button main' : 'button'} href=${to('imports', id, 'results', {run: run.id})}>${failed + refused > 0 && may('operator') ? t.fixRows(failed + refused) : t.viewRows}</a>
+            <a class=${main === 'rows' ? 'button main' : 'button'} href=${to('imports', id, rowsStep, {run: run.id})}>${hasRowsToFix ? t.fixRows(failed + refused) : t.viewRows}</a>
             ${!several && failed + refused > 0 && html`<${Download} found=${loadedImport.import} run=${run} kind="failed">${t.downloadFailedCsv}<//>`}
             ${!several && html`<${Download} found=${loadedImport.import} run=${run} kind="results">${t.downloadResultsCsv}<//>`}
             ${!run.undoOf && !embed.value && html`<${Repeat} found=${loadedImport.import} />`}
           </div>
           ${several && html`<p class="hint">${t.thisRunHasSeveralFilesDownload}</p>`}
           <${Problem} error=${tally.error} again=${tally.again} />
-          <${Reasons} tally=${tally} run=${run} linkTo=${({source}: Group, query: ReasonQuery) => to('imports', id, 'results', {run: run.id, source, ...query})} />
+          <${Reasons} tally=${tally} run=${run} linkTo=${({source}: Group, query: ReasonQuery) => to('imports', id, rowsStep, {run: run.id, source, ...query})} />
           ${unanswered > 0 && html`<${Notice} kind="warning" title=${t.someRowsHadNoAnswer}>${t.theCrmDidNotConfirmWhetherIt}<//>`}
         `
       }
     </section>
-    ${!run.undoOf && html`<${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${onStarted} groups=${tally.groups} isMain=${main === 'retry'} />`}
+    <${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${onStarted} groups=${tally.groups} isMain=${main === 'retry'} />
     ${!embed.value && html`<${Undo} importId=${id} run=${run} onStarted=${onStarted} />`}
     ${
       loadedImport.import.state !== 'expired' &&
@@ -108,8 +111,8 @@ const mainActionOf = (run: Run): 'answer' | 'rows' | 'retry' | null => {
   if (run.undoOf) return null
   if (needsAnswers(run)) return 'answer'
   const {failed, refused} = sumCounts(run.counts)
-  const isRetriable = may('operator') && !run.begunUndo && failed + refused === 0 && (run.stop !== null || leftOf(run) > 0)
-  return isRetriable ? 'retry' : 'rows'
+  const needsRetry = may('operator') && isRetriable(run) && failed + refused === 0 && (run.stop !== null || leftOf(run) > 0)
+  return needsRetry ? 'retry' : 'rows'
 }
 
 const titleOf = (run: Run) => (run.stop ? t.resultsBeforeTheRunStopped : sayState(run).word)

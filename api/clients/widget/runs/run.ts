@@ -80,6 +80,10 @@ export const withEvent = (run: Run, {event, data}: {event: string; data: unknown
 export const isOver = ({state}: Pick<Run, 'state'>): boolean => state === 'ended'
 export const isUnderWay = ({state}: Pick<Run, 'state'>): boolean => state !== 'ended' && state !== 'authorised'
 
+/** Whether the run can be retried once it has ended. Dry runs, undos, external runs and runs whose undo has begun cannot. */
+export const isRetriable = ({dryRun, undoOf, begunUndo, engine}: Pick<Run, 'dryRun' | 'undoOf' | 'begunUndo' | 'engine'>): boolean =>
+  !dryRun && !undoOf && !begunUndo && engine !== 'outside'
+
 /** Returns the undos of the run. Leaves out dry runs and undos that were themselves undone. */
 const undosOf = (runs: readonly Run[], {id}: Run): Run[] => runs.filter(run => run.undoOf === id && !run.dryRun && !isUndone(runs, run))
 
@@ -110,8 +114,8 @@ export const openQuestionsOf = ({
 export const sayRange = (rows: Run['rows']): string | null => {
   if (!rows || (rows.from === undefined && rows.to === undefined)) return null
   const {from = 1, to} = rows
-  if (to === undefined) return t.fromRowOn(from)
-  return from === to ? t.rowOne(from) : t.rowsTo(from, to)
+  if (to === undefined) return t.fromRowOn(count(from))
+  return from === to ? t.rowOne(count(from)) : t.rowsTo(count(from), count(to))
 }
 
 /** Maps the id of each retried run to its retry. Dry runs are ignored. */

@@ -1,5 +1,6 @@
 import {ApiError} from '../../http.ts'
 import {html, type Markup} from '../html.ts'
+import {embed} from '../state/embed.ts'
 import {to} from '../state/place.ts'
 import {may} from '../state/session.ts'
 import {t} from '../text/decide.ts'
@@ -35,9 +36,10 @@ const wayOn = ({code, body}: ApiError, importId: string): Markup => {
   if (code === 'RUN_UNDONE') return html`<a class="button" href=${to('imports', importId, 'run', {run})}>${undo.viewTheUndo}</a>`
   if (code === 'IMPORT_RUNNING') return html`<a class="button" href=${to('imports', importId, 'run', {run})}>${t.viewTheActiveRun}</a>`
   if (code === 'SNAPSHOT_CHANGED') return html`<${ChangedFile} importId=${importId} />`
+  if (code === 'NOT_READY') return html`<a class="button" href=${to('imports', importId, 'match')}>${t.matchTheColumns}</a>`
+  if (embed.value) return null
   if (code === 'WRITES_PAUSED') return html`<a class="button" href=${to('connections')}>${t.goToConnections}</a>`
   if (code === 'FILE_GONE') return html`${t.createA} <a href=${to('imports', 'new')}>${t.newImport}</a>${t.andMatchExistingRecordsInItSo}`
-  if (code === 'NOT_READY') return html`<a class="button" href=${to('imports', importId, 'match')}>${t.matchTheColumns}</a>`
   return null
 }
 
@@ -52,7 +54,7 @@ const NoRoom = ({error, onFewer}: {error: ApiError; onFewer?: ((rows: number) =>
   `
 }
 
-const plan = (label: string) => html`<a href=${to('settings', 'plan')}>${label}</a>`
+const plan = (label: string) => (embed.value ? label : html`<a href=${to('settings', 'plan')}>${label}</a>`)
 
 const sayLift = (lift: Lift, onFewer?: (rows: number) => void): Markup => {
   switch (lift.by) {

@@ -113,7 +113,7 @@ export const UndoResult = ({run, importId, onStarted}: ResultProps) => {
   const canStart = restored + deleted > 0 && undo.data?.available
   const actions: Markup = canStart && html`<${Button} kind="main" onClick=${() => setAsking(true)}>${t.undoRows(restored + deleted)}<//>`
   return html`
-    <${Notice} title=${t.preview(said)} actions=${actions}>${t.nothingWasWrittenYet} <a href=${to('imports', importId, 'results', {run: run.id})}>${t.viewRows}</a><//>
+    <${Notice} title=${t.preview(said)} actions=${actions}>${t.nothingWasWrittenYet} <a href=${to('imports', importId, 'review', {run: run.id})}>${t.viewRows}</a><//>
     <${Problem} error=${undo.error} again=${undo.again} />
     ${
       isAsking &&

@@ -41,7 +41,7 @@ export const General = () => {
   const loaded = useLoad<GeneralInput>(signal => client.get(inOrg('/config/settings'), {}, signal), [])
   return html`
     <${SettingsFrame} title=${t.general} lead=${t.settingsForTheWholeOrganisation}>
-      <${Shown} of=${loaded}>${(read: GeneralInput) => html`<${SettingsForm} key=${read.registryVersion} read=${read} again=${loaded.again} />`}<//>
+      <${Shown} of=${loaded}>${(read: GeneralInput) => html`<${SettingsForm} key=${JSON.stringify(read.settings)} read=${read} again=${loaded.again} />`}<//>
     <//>
   `
 }
@@ -62,6 +62,10 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: General
     say(t.settingsSaved)
     again()
   })
+  const reload = () => {
+    save.clear()
+    again()
+  }
   const submit = (event: Event) => {
     event.preventDefault()
     save.run()
@@ -96,7 +100,7 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: General
           />
           <${Closed} role="admin" change="access" />
         </fieldset>
-        <${Problem} error=${save.error} again=${isStale(save.error) ? again : undefined} />
+        <${Problem} error=${save.error} again=${isStale(save.error) ? reload : undefined} />
         ${mayChange ? html`<${SaveActions} of=${form} isBusy=${save.isBusy} />` : html`<${Notice}>${t.onlyAdminsCanChangeTheseSettings}<//>`}
       </fieldset>
     </form>

@@ -66,6 +66,8 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Modu
   const matched = all.filter(({match}) => match !== null).map(({apiName}) => apiName)
   const labelOf = useFieldLabels(all[0]?.connectorId ?? '', matched)
   const move = useDoing(async (module: ConfiguredModule, by: -1 | 1) => {
+    // The list does not show the previous change yet, so an order made from the list would revert that change.
+    if (registryVersion < version.current) return
     const keys = ordered.map(({key}) => key!)
     const from = keys.indexOf(module.key!)
     keys.splice(from + by, 0, ...keys.splice(from, 1))

@@ -1,3 +1,4 @@
+import {useEffect} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
@@ -9,34 +10,11 @@ import {Check} from '../ui/field.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {SettingsFrame} from './frame.ts'
+import {kinds} from './notice-kinds.ts'
 import {Webhooks} from './webhooks.ts'
 
 type Rule = {emails: string[]; endpoints: string[]; on: string[]}
 type NoticesInput = {notices: Rule; mail: {configured: boolean}; members: {email: string; name: string}[]; webhooks: Json[]}
-
-export const kinds: Record<string, string> = {
-  'run.ended': t.aRunEnded,
-  'run.undone': t.aRunWasUndone,
-  'run.held': t.aRunIsHeld,
-  'plan.waiting': t.aPlanWaits,
-  'plan.approved': t.aPlanWasApproved,
-  'template.approved': t.aTemplateWasApproved,
-  'schedule.stopped': t.aScheduleWasTurnedOff,
-  'schedule.skipped': t.aScheduleSkippedARun,
-  'schedule.failed': t.aScheduleFailed,
-  'schedule.drifted': t.aFileOrTheCrmNoLonger,
-  'template.broken': t.aChangeOfTheCrmBreaksATemplate,
-  'webhook.disabled': t.aWebhookWasDisabled,
-  'usage.rows': t.shareOfRowsUsed,
-  'usage.credits': t.shareOfCreditsUsed,
-  'billing.payment_failed': t.aPaymentFailed,
-  'billing.action_required': t.aPaymentNeedsConfirmation,
-  'billing.trial_ending': t.theTrialIsEnding,
-  'billing.topup_stopped': t.automaticTopUpWasTurnedOff,
-  'billing.refunded': t.aPaymentWasRefunded,
-  'billing.disputed': t.aPaymentIsDisputed,
-  'billing.plan_changed': t.thePlanHasChanged,
-}
 
 export const Notices = () => {
   const loaded = useLoad<NoticesInput>(async signal => {
@@ -48,7 +26,7 @@ export const Notices = () => {
     <${SettingsFrame} title=${t.notices} lead=${t.sendNoticesToMembersByEMail}>
       <${Shown} of=${loaded}>
         ${(read: NoticesInput) => html`
-          <${RuleForm} key=${JSON.stringify(read.notices)} read=${read} again=${loaded.again} />
+          <${RuleForm} key=${JSON.stringify({...read.notices, endpoints: null})} read=${read} again=${loaded.again} />
           <${Webhooks} list=${read.webhooks} again=${loaded.again} />
         `}
       <//>
@@ -59,6 +37,8 @@ export const Notices = () => {
 const RuleForm = ({read: {notices, mail, members, webhooks}, again}: {read: NoticesInput; again: () => void}) => {
   const form = useDraft<Rule>(notices)
   const {draft} = form
+  // A removed webhook leaves the form, and the other unsaved changes stay.
+  useEffect(() => form.set({endpoints: draft.endpoints.filter(one => webhooks.some(({id}) => id === one))}), [webhooks])
   const save = useDoing(async () => {
     await client.put(inOrg('/notices'), draft)
     say(t.noticesSaved)

@@ -26,7 +26,7 @@ export const describePayment = (summary: Json): string => {
   const end = onDay(subscription.period.end)
   if (subscription.trialEndsAt && Date.parse(subscription.trialEndsAt) > Date.now())
     return sentence(t.paidFrom(onDay(subscription.trialEndsAt)), price)
-  return sentence(price || t.paidPer[interval as Interval], cancelsAt ? t.endsOn(end) : t.renewsOn(end))
+  return sentence(price || t.paidPer[interval as Interval], cancelsAt ? t.endsOn(onDay(cancelsAt)) : t.renewsOn(end))
 }
 
 const sentence = (...parts: string[]) => `${parts.filter(Boolean).join(', ')}.`

@@ -13,6 +13,7 @@ import {Notice, Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {Pill, type Tone} from '../ui/pill.ts'
 import {Table} from '../ui/table.ts'
+import {sayKind} from './notice-kinds.ts'
 
 type Kind = 'json' | 'slack' | 'teams'
 type Endpoint = {
@@ -154,7 +155,7 @@ const Deliveries = ({endpoint, onClose}: {endpoint: Endpoint; onClose: () => voi
   })
   const columns = [
     {head: t.when, isName: true, cell: ({createdAt}: Delivery) => at(createdAt)},
-    {head: t.event, cell: ({kind}: Delivery) => kind},
+    {head: t.event, cell: ({kind}: Delivery) => sayKind(kind)},
     {
       head: t.state,
       cell: ({state, attempts, lastStatus, lastError}: Delivery) =>

@@ -36,6 +36,7 @@ export const t = translate('notices', {
   state: 'State',
   removeThisWebhook: 'Remove this webhook?',
   ladingStopsSendingNoticesToAnd: (url: Part) => `Lading stops sending notices to ${url} and drops pending deliveries.`,
+  aTest: 'A test',
   testSent: 'Test sent',
   webhookDisabled: 'Webhook disabled',
   webhookEnabled: 'Webhook enabled',

@@ -62,6 +62,8 @@ export const t = translate('schedules', {
   pauseWriting: 'Pause writing',
   whilePausedNothingIsWrittenThrough: 'While paused, nothing is written through this connection, and active runs wait.',
   isConnectedAgain: (name: Part) => `${name} is connected again`,
+  anotherWasConnected: (name: Part) =>
+    `You signed in as another CRM user or to another CRM organisation, so another connection was made or renewed. ${name} is unchanged. To connect it again, sign in as its CRM user.`,
   rename: 'Rename',
   disconnect: 'Disconnect',
   connectAgain: 'Connect again',

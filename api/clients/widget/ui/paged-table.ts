@@ -1,4 +1,4 @@
-import {useState} from 'preact/hooks'
+import {useRef, useState} from 'preact/hooks'
 import type {Json, Query} from '../../http.ts'
 import {html, type Markup} from '../html.ts'
 import {type Loaded, useDoing, useLoad} from '../state/load.ts'
@@ -19,16 +19,20 @@ export const usePages = <T>(path: string, name: string, query: Query): PagedRows
     const {[name]: rows, nextCursor}: Json = await client.get(inOrg(path), {...query, cursor}, signal)
     return {rows, nextCursor}
   }
+  const load = useRef<AbortSignal | null>(null)
   const first = useLoad<PageOf<T>>(
     signal => {
+      load.current = signal
       setOlder(null)
       return read(undefined, signal)
     },
     [path, JSON.stringify(query)],
   )
   const readOlder = async () => {
+    const signal = load.current
     const page = await read((older ?? first.data)!.nextCursor!)
-    setOlder({...page, rows: [...(older?.rows ?? []), ...page.rows]})
+    // If the first page was loaded again meanwhile, this page does not follow it.
+    if (!signal?.aborted) setOlder({...page, rows: [...(older?.rows ?? []), ...page.rows]})
   }
   return {first, older, readOlder, again: first.again}
 }
@@ -43,7 +47,7 @@ export const PagedTable = <T>({of: {first, older, readOlder}, keyOf = idOf, ...t
       ${({rows}: PageOf<T>) => html`<${Table} ...${table} rows=${[...rows, ...(older?.rows ?? [])]} keyOf=${keyOf} />`}
     <//>
     <${Problem} error=${more.error} />
-    ${(older ?? first.data)?.nextCursor && html`<p class="gap-above"><${Button} isBusy=${more.isBusy} onClick=${() => more.run()}>${t.showOlder}<//></p>`}
+    ${(older ?? first.data)?.nextCursor && html`<p class="gap-above"><${Button} isBusy=${more.isBusy} disabled=${first.isLoading} onClick=${() => more.run()}>${t.showOlder}<//></p>`}
   `
 }
 

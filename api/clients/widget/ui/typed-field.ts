@@ -1,4 +1,4 @@
-import {useEffect, useState} from 'preact/hooks'
+import {useEffect, useRef, useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {t} from '../text/shell.ts'
 import {TextField} from './field.ts'
@@ -17,11 +17,19 @@ const typedMs = 400
 /** An input that calls `onTyped` after a pause in typing. With `isNumber`, it accepts only whole numbers from 1, or nothing. */
 export const TypedField = ({value, onTyped, isNumber = false, ...rest}: TypedFieldProps) => {
   const [text, setText] = useState(value)
-  useEffect(() => setText(value), [value])
+  const typed = useRef(value)
+  useEffect(() => {
+    // A value that was typed here comes back without its outer blanks, and maybe after more was typed.
+    if (value !== typed.current) setText(value)
+    typed.current = value
+  }, [value])
   const isWrong = isNumber && text !== '' && !/^[1-9]\d{0,9}$/.test(text.trim())
   useEffect(() => {
     if (text.trim() === value || isWrong) return
-    const timer = setTimeout(() => onTyped(text.trim()), typedMs)
+    const timer = setTimeout(() => {
+      typed.current = text.trim()
+      onTyped(typed.current)
+    }, typedMs)
     return () => clearTimeout(timer)
   }, [text])
   return html`<${TextField} ...${rest} value=${text} onInput=${setText} error=${isWrong && t.enterAWholeNumberFrom1} />`

@@ -46,6 +46,8 @@ const parse = (text, format, helper) => {
   const pieces = readFormat(checkFormat(format, helper))
   const reads = pieces.flatMap(({token}) => (token === null ? [] : [token]))
   if (reads.length === 0) throw new TypeError(`helpers.${helper}: the format ${shown(format)} has no day, month or year. "dd.MM.yyyy" has`)
+  if (reads.includes('A') !== reads.some(token => TOKENS[token][1] === 'twelve'))
+    throw new TypeError(`helpers.${helper}: use hh and a together in the format ${shown(format)}. The 12-hour clock needs AM or PM`)
   const pattern = pieces.map(({token, text: literal}) => (token === null ? quote(literal) : TOKENS[token][0])).join('')
   const matched = new RegExp(`^${pattern}$`, 'i').exec(text)
   const parts = matched && partsOf(reads, matched)
@@ -68,8 +70,9 @@ const partsOf = (reads, matched) => {
   }
   const {twelve, half, ...rest} = given
   if (twelve !== undefined) {
-    if (twelve < 1 || twelve > 12 || half === undefined) return null
-    rest.hour = (twelve % 12) + (half === 'p' ? 12 : 0)
+    const hour = (twelve % 12) + (half === 'p' ? 12 : 0)
+    if (twelve < 1 || twelve > 12 || (rest.hour ?? hour) !== hour) return null
+    rest.hour = hour
   }
   return {...parts, ...rest, timed: rest.hour !== undefined}
 }
@@ -142,7 +145,7 @@ export const fromZone = (value, zone, which) => {
   if (fitting.length === 1) return writeIso({...parts, offset: fitting[0]})
   if (which !== 'earlier' && which !== 'later')
     throw new RangeError(
-      `helpers.fromZone: ${shown(text)} ${fitting.length ? 'was twice' : 'never was'} in ${zone}; say "earlier" or "later"`,
+      `helpers.fromZone: ${shown(text)} ${fitting.length ? 'was twice' : 'never was'} in ${zone}; pass "earlier" or "later" to it`,
     )
   const offset = which === 'earlier' ? Math.max(...around) : Math.min(...around)
   if (fitting.length) return writeIso({...parts, offset})

@@ -11,6 +11,7 @@ import {Refusal} from '../../../../shared/errors.ts'
 import {jobs} from '../../../../shared/jobs.ts'
 import {openQueue, type Queue} from '../../../../shared/queue.ts'
 import {openLog} from '../../../../shared/telemetry/log.ts'
+import {insertReservation, postEntry} from '../../../../sql/ai-credits.ts'
 import {type Pool, sql} from '../../../../sql/database.ts'
 import {makeOrg, setAhead, sumUp} from '../../../support/ai-credits.ts'
 import {openLedger} from '../../../support/running.ts'
@@ -208,6 +209,21 @@ test.serial('credits expire at their end, and the ledger records it', async t =>
   const {before, after} = await grant(org, 'ending', 4, ending)
   t.is(after, before, 'the same request again changes nothing')
   t.like(await t.throwsAsync(grant(org, 'late', 4, ending)), {code: 'INVALID'})
+  await assertWhole(t, org)
+})
+
+test.serial('credits that expire while they are being reserved are held as checked, and spent', async t => {
+  const org = await makeOrg(db, {aiCredits: 0})
+  await grant(org, 'ending', 4, {expiresAt: inDays(1)})
+  t.teardown(() => setAhead(db, 0))
+  await db.transaction(async tx => {
+    await holdCurrent(tx, org)
+    await setAhead(tx, 2 * day)
+    await insertReservation(tx, {org, ref: 'a', feature, amount: 3, seconds: 900})
+    await postEntry(tx, {org, kind: 'reserve', ref: 'a', feature, reserved: 3})
+  })
+  await assertWhole(t, org)
+  t.like(await settle(org, 'a', 3), {spent: 3, balance: {purchased: 0, reserved: 0}})
   await assertWhole(t, org)
 })
 

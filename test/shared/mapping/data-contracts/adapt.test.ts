@@ -18,3 +18,16 @@ test('a file meets the contract that was adapted to its number of rows, however 
       t.deepEqual(DataContract.parse(adapted), adapted)
     }
 })
+
+test('a share of empty cells above its limit does not read as the limit', t => {
+  const shareOf = (emptyShare: number, filled: number, empties: number) => {
+    const contract = DataContract.parse({sources: [{slot: 's', columns: [{name: 'c', emptyShare}]}]}).sources[0]!
+    const column = {name: 'c', filled, empties, firstEmpty: 1, kinds: {}, repeated: null, others: null}
+    const measure = {rows: filled + empties, names: ['c'], fileColumns: ['c'], columns: [column]}
+    return findBreaches(contract, {label: 'File', measure, accepted: []})[0]?.message
+  }
+  t.is(shareOf(0, 9_999, 1), 'File, column "c": 0.01 % of the cells are empty, and at most 0 % may be')
+  t.is(shareOf(0.0001, 9_995, 5), 'File, column "c": 0.05 % of the cells are empty, and at most 0.01 % may be')
+  t.is(shareOf(0.5, 49_999, 50_001), 'File, column "c": 50.01 % of the cells are empty, and at most 50 % may be')
+  t.is(shareOf(0.07, 90, 10), 'File, column "c": 10 % of the cells are empty, and at most 7 % may be')
+})

@@ -27,6 +27,17 @@ test('a value is replaced without regard to letter case and surrounding blanks',
   t.deepEqual(mapped('weg'), {value: '\\N', isMapped: true})
 })
 
+test('a value is replaced in composed and in decomposed form', t => {
+  for (const [from, cell] of [
+    ['NFC', 'NFD'],
+    ['NFD', 'NFC'],
+  ] as const)
+    t.deepEqual(mapped('österreich'.normalize(cell), {values: [{from: 'Österreich'.normalize(from), to: 'AT'}]}), {
+      value: 'AT',
+      isMapped: true,
+    })
+})
+
 test('blank cells, the clear token and links are not replaced and not counted', t => {
   for (const value of ['', '  ', '\\N', null, undefined, {id: '1'}]) t.deepEqual(mapped(value, {otherwise: 'fail'}), {value})
 })

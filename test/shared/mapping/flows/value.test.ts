@@ -112,6 +112,9 @@ test('an option is found by display value, actual value, then in any case, and s
   t.is(choose('Fresh'), 'Fresh')
   t.is(choose('sold'), 'Sold')
   t.is(choose('Old'), 'NOT_IN_PICKLIST')
+  const countries = {picklist: ['Österreich', 'Ägypten'.normalize('NFD')].map(name => ({display: name, actual: name}))}
+  for (const {display} of countries.picklist)
+    for (const form of ['NFC', 'NFD']) t.is(said(convert(display.normalize(form), shape('picklist', countries))), display, form)
 })
 
 test('several choices are separated by semicolons, and each counts once', t => {

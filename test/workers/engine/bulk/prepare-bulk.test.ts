@@ -8,7 +8,7 @@ test('updates that waited for no job, or whose run ends, are not read again', as
   // A comparison fails in this context, which has neither a database nor a CRM.
   const pipeline = {ctx: {}, flow: compiledFlow([field('Name')], {edits})} as unknown as RowPipeline
   const unsent = [1, 2].map(number => ({row: row(number), target: `r${number}`}))
-  const result = {unsent, next: new Map(), refused: null}
+  const result = {unsent, next: new Map(), offWhy: null}
   for (const end of [
     {ending: null, hasWaited: false},
     {ending: new Error('The run ends'), hasWaited: true},

@@ -15,6 +15,7 @@ import type {CompiledFlow} from '../../../../workers/engine/model.ts'
 import {RunPaused} from '../../../../workers/engine/run-endings.ts'
 import {beginRun, openLedger} from '../../../support/running.ts'
 import {until} from '../../../support/until.ts'
+import {leaseOf} from '../fixtures.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
 let directory: string
@@ -56,7 +57,7 @@ const openExport = async (pages: number, statusOf: (job: string) => BulkReadStat
       run: {id, no: run, org: 'org_test'},
       storage: openStorage({directory: folder}),
       signal,
-      lease: {lost: signal},
+      lease: leaseOf(signal),
       config: {SECRETS_KEYS: keys},
       connection: {bulkRead, connector: {id: 'none'}},
       slots: {small: {take: async () => {}, give: () => {}}},

@@ -10,7 +10,7 @@ import type {Context} from '../../../../workers/engine/context.ts'
 import {openSnapshotMatches} from '../../../../workers/engine/match-snapshot/match-snapshot.ts'
 import {type CrmPlace, place} from '../../../shared/crm/crm-fixture.ts'
 import {beginRun} from '../../../support/running.ts'
-import {compiledFlow, field, row} from '../fixtures.ts'
+import {compiledFlow, field, leaseOf, row} from '../fixtures.ts'
 
 let here: CrmPlace
 let connector: string
@@ -47,7 +47,7 @@ const openMatches = async (tooMany: number) => {
     storage: openStorage({directory}),
     log: openLog('test', 'silent'),
     signal,
-    lease: {lost: signal},
+    lease: leaseOf(signal),
     slots: {small: slots, large: slots},
   }
   const matches = await openSnapshotMatches(ctx as unknown as Context, flow)

@@ -1,17 +1,17 @@
 import test from 'ava'
 import {countAt} from '../../../../sql/run-log.ts'
-import {type RowFailure, STEP_CODES} from '../../../../workers/engine/model.ts'
+import {type ImportRow, type RowFailure, STEP_CODES} from '../../../../workers/engine/model.ts'
 import {isInheritedRow, resumeRow} from '../../../../workers/engine/recover/inherited-rows.ts'
 import type {SettlementParts} from '../../../../workers/engine/settle/settler.ts'
 import {failedRowOf, settleFailures} from '../../../../workers/engine/settle/unsent-rows.ts'
-import {compiledFlow, field} from '../fixtures.ts'
+import {compiledFlow, field, row} from '../fixtures.ts'
 
 const flow = compiledFlow([field('Name')])
 const run = {no: 1}
 const failure: RowFailure = {number: 1, key: 'f.1', code: 'EXPRESSION_TIMEOUT', message: 'It took too long', target: 'Name'}
 const entry = {run: 1, number: 1, hasUniqueKey: false, digest: null, attempt: 1, ended: false, creates: 0}
-const resume = (more: {kind: number; target: string | null}) =>
-  resumeRow({run} as Parameters<typeof resumeRow>[0], flow, failure, {...entry, ...more})
+const resume = (more: Partial<typeof entry> & {kind: number; target: string | null}, composed: ImportRow | RowFailure = failure) =>
+  resumeRow({run} as Parameters<typeof resumeRow>[0], flow, composed, {...entry, ...more})
 
 test('a refused row whose expression fails after a takeover moves from the refused rows to the failed ones', async t => {
   const resumed = resume({kind: STEP_CODES.again, target: null}) as RowFailure
@@ -32,4 +32,11 @@ test('an unanswered update whose expression fails after a takeover stays unanswe
   const resumed = resume({kind: STEP_CODES.update, target: '7'})
   t.true(isInheritedRow(resumed))
   t.like(resumed, {row: {counted: 'unanswered', attempt: 1}, outcome: 'unanswered', recordId: '7', code: 'EXPRESSION_TIMEOUT'})
+})
+
+test('a retry plans a row anew whose unanswered update was then refused, and does not search for a lost create', t => {
+  const resumed = resume({run: 7, kind: STEP_CODES.again, target: '7', ended: true}, row(1))
+  t.like(resumed, {decided: null, hasLostCreate: false, hasLostUpdate: true, unansweredSends: 0, open: true})
+  const made = resume({run: 7, kind: STEP_CODES.again, target: null, ended: true}, row(1))
+  t.like(made, {decided: null, hasLostCreate: true, hasLostUpdate: false})
 })

@@ -215,3 +215,15 @@ test('messages of the CRM are cleaned of NUL characters and truncated for the da
   t.false(/\0/.test(JSON.stringify(settled.log).replaceAll('\\u0000', '\0')))
   t.true(settled.log[0]!.message!.length <= 2_000)
 })
+
+test('a refused update stays an open question if an earlier send of it, or of an earlier run, was never answered', t => {
+  const again = {target: '7', kind: STEP_CODES.again, ended: true}
+  const sentTwice = judge(row(1), 'update', [silence, refused()], {target: '7'})
+  t.like(sentTwice.settled, {opened: [{kind: STEP_CODES.update}, again], closed: [], released: []})
+  t.regex(sentTwice.settled.log[1]!.message!, /An earlier send of this row was never answered, so its values may have been written$/)
+  const retried = judge(row(1, {open: true, hasLostUpdate: true}), 'update', [refused()], {target: '7'})
+  t.like(retried.settled, {opened: [again], closed: []})
+  const first = judge(row(1, {open: true}), 'update', [refused()], {target: '7'})
+  t.like(first.settled, {opened: [], closed: [{key: 'f.1'}]})
+  t.notRegex(first.settled.log[0]!.message!, /may have been written/)
+})

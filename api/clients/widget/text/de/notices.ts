@@ -36,6 +36,7 @@ export const notices: typeof t = {
   state: 'Status',
   removeThisWebhook: 'Diesen Webhook entfernen?',
   ladingStopsSendingNoticesToAnd: url => `Lading sendet keine Benachrichtigungen mehr an ${url} und verwirft ausstehende Zustellungen.`,
+  aTest: 'Ein Test',
   testSent: 'Test gesendet',
   webhookDisabled: 'Webhook abgeschaltet',
   webhookEnabled: 'Webhook eingeschaltet',

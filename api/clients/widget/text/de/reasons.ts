@@ -116,6 +116,8 @@ export const reasons: typeof t = {
     MATCH_EMPTY: 'Die Zeile hat keinen Wert, um ihren Datensatz zu finden. Füllen Sie ihn in der Datei, um den Datensatz zu löschen.',
     MATCH_NONE: 'Kein Datensatz hat diesen Wert. Deshalb wurde keiner gelöscht.',
     GONE: 'Der Datensatz ist nicht mehr im CRM. Sie müssen nichts tun.',
+    DELETED_BEFORE:
+      'Ein früherer Lauf hat den Datensatz gelöscht. Eine Wiederholung schreibt die Zeile deshalb nicht. Starten Sie dafür einen neuen Lauf.',
     KEPT_EDIT:
       'Eine Person hat den Wert im CRM geändert, deshalb blieb er. Um ihn zu schreiben, wählen Sie in der Zuordnung „überschreiben“, und importieren Sie erneut.',
     PLAN_STALE:
@@ -156,6 +158,7 @@ export const reasons: typeof t = {
     MATCH_EMPTY: 'Kein Wert zum Abgleich',
     MATCH_NONE: 'Kein Datensatz passt',
     GONE: 'Datensatz nicht mehr da',
+    DELETED_BEFORE: 'Von einem früheren Lauf gelöscht',
     KEPT_EDIT: 'Von einer Person geändert, behalten',
     PLAN_STALE: 'Seit dem Plan geändert',
     EDITED: 'Von einer Person geändert',

@@ -18,6 +18,7 @@ export const rowReasons: RowTexts = {
   MATCH_NONE: () => 'Kein Datensatz passt',
   MATCH_SKIPPED: () => 'Nach Ihrer Antwort übersprungen',
   GONE: () => 'Der Datensatz ist nicht mehr im CRM',
+  DELETED_BEFORE: () => 'Ein früherer Lauf hat den Datensatz der Zeile gelöscht',
   KEPT_EDIT: field => of(field, 'von einer Person geändert und deshalb behalten'),
   PLAN_STALE: () => 'Die Zeile oder ihr Datensatz hat sich seit dem Plan geändert',
   EDITED: field => of(field, 'von einer Person geändert'),

@@ -64,6 +64,8 @@ export const schedules: typeof t = {
   pauseWriting: 'Schreiben anhalten',
   whilePausedNothingIsWrittenThrough: 'Solange wird über diese Verbindung nichts geschrieben, und aktive Läufe warten.',
   isConnectedAgain: name => `${name} ist wieder verbunden`,
+  anotherWasConnected: name =>
+    `Sie haben sich als anderer CRM-Benutzer oder bei einer anderen CRM-Organisation angemeldet. Deshalb wurde eine andere Verbindung hergestellt oder erneuert. ${name} ist unverändert. Um ${name} wieder zu verbinden, melden Sie sich als der CRM-Benutzer dieser Verbindung an.`,
   rename: 'Umbenennen',
   disconnect: 'Trennen',
   connectAgain: 'Neu verbinden',
