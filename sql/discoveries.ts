@@ -119,18 +119,20 @@ export const readNewestModules = async (db: Db, {connector, modules}: {connector
   return {id: rows[0]?.id ?? null, modules: new Map(rows.flatMap(({module}) => (module ? [[module.apiName, module]] : [])))}
 }
 
+type RenamedQuery = {connector: string; discovery: string | null; until: string | null; names: string[]}
+
 /**
  * Lists those of `names` whose modules have another name in the connection's newest discovery. Takes the module's id from `discovery`, or, if that is
- * null, from the newest discovery that has the name.
+ * null, from the newest discovery that has the name and was made before `until`. If there is none, from the newest later one.
  */
-export const listRenamedModules = (db: Db, {connector, discovery, names}: {connector: string; discovery: string | null; names: string[]}) =>
+export const listRenamedModules = (db: Db, {connector, discovery, until, names}: RenamedQuery) =>
   db.any(sql.type(z.object({before: z.string(), now: z.string()}))`
     select before, present.api_name as now
     from unnest(${sql.array(names, 'text')}) before
       cross join lateral (
         select module ->> 'id' as id from discovered_modules join discoveries d on d.id = discovery_id
         where connector_id = ${connector} and api_name = before and d.id = coalesce(${discovery}, d.id)
-        order by d.id desc limit 1) known
+        order by coalesce(d.created_at > ${until}, false), d.id desc limit 1) known
       join discovered_modules present on present.module ->> 'id' = known.id and present.api_name <> before
     where present.discovery_id = (select id from discoveries where connector_id = ${connector} order by id desc limit 1)`)
 

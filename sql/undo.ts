@@ -64,7 +64,7 @@ export const isUndo = (db: Db, {org, id}: {org: string; id: string}) =>
   db.exists(sql.type(z.object({}))`select from runs where org_id = ${org} and id = ${id} and undo_of is not null`)
 
 const MadeRow = z.object({module: z.number(), key: z.string(), recordId: z.string()})
-const UnknownRow = z.object({module: z.number(), key: z.string(), flow: z.number(), number: z.number()})
+const UnknownRow = z.object({module: z.number(), key: z.string(), target: z.string().nullable()})
 type RowsOfRun = {chain: number; run: number; after: {module: number; key: string}; limit: number}
 
 /** Lists the rows of a run that created or claimed a record, in the order of module and key. */
@@ -104,11 +104,11 @@ export const listReturnedRows = (db: Db, {chain, run, after, limit}: RowsOfRun) 
 
 /**
  * Lists the run's rows with an unanswered create, ordered by module and key. Kind 0: the last send of the row was such a create. A later update, or
- * a refusal, proves nothing about the unanswered create.
+ * a refusal, proves nothing about the unanswered create. `target`: the record of that update.
  */
 export const listUnknownRows = (db: Db, {chain, run, after, limit}: RowsOfRun) =>
   db.any(sql.type(UnknownRow)`
-    select module_no as module, row_key as key, flow_no as flow, row_number as number from unsettled
+    select module_no as module, row_key as key, target from unsettled
     where chain_no = ${chain} and run_no = ${run} and (kind = 0 or creates > 0) and (module_no, row_key) > (${after.module}, ${after.key})
     order by module_no, row_key limit ${limit}`)
 

@@ -1,5 +1,15 @@
 import test from 'ava'
-import {accountRows, ok, openOrg, prepareImport, readLog, runImport, untilEnded, accounts as writing} from '../support/importing.ts'
+import {
+  accountRows,
+  ok,
+  openOrg,
+  prepareImport,
+  readLog,
+  runImport,
+  untilEnded,
+  untilRun,
+  accounts as writing,
+} from '../support/importing.ts'
 import {companies, people, runFiles} from '../support/lookups.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
@@ -116,6 +126,20 @@ test('a row is not skipped as unchanged while the CRM may still execute an older
   const {run} = await runImport(org, {csv: 'name,number,city\nAcme,J-1,Basel\nAcme,J-1,Bern\n', flow: accounts})
   t.like(run, {unchanged: 0, counts: {Accounts: {unanswered: 1, updated: 1}}})
   t.is(cityOf(here, 'J-1'), 'Bern')
+})
+
+test('an unanswered update is sent again after a long pause, and not reported as unchanged', async t => {
+  const {here, org} = await open(t, {CRM_TIMEOUT_SECONDS: '2'})
+  await runImport(org, {csv: 'name,number,city\nAcme,L-1,Bern\n', flow: accounts})
+  here.crm.faults.add({match: updates, times: 1, action: 'dropAfter'})
+  here.crm.faults.add({match: updates, times: 1, action: {type: 'rateLimit', retryAfter: 600}})
+  const {path} = await prepareImport(org, {csv: 'name,number,city\nAcme,L-1,Basel\n', flow: accounts})
+  const {run: begun} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  await untilRun(org.call, `${path}/runs/${begun.id}`, ({state}) => state === 'paused')
+  t.is(cityOf(here, 'L-1'), 'Basel')
+  await here.ahead('11 minutes')
+  const run = await untilEnded(org.call, `${path}/runs/${begun.id}`)
+  t.like(run, {unchanged: 0, counts: {Accounts: {updated: 1, skipped: 0}}})
 })
 
 test('the credits that a run reports as saved are those that its updates cost otherwise', async t => {

@@ -108,8 +108,9 @@ test.serial(
     t.deepEqual(log.map(({rowKey, code}) => [rowKey, code]).toSorted(), [
       ['R-2', 'UNDO_UNKNOWN'],
       ['R-3', 'RESTORED'],
-      ['R-3', 'UNDO_UNKNOWN'],
     ])
+    t.regex(log.find(({rowKey}) => rowKey === 'R-3').message, /never answered a create of this row\. Look for a second record/)
+    t.like(undone.counts.Accounts, {updated: 1, skipped: 1})
   },
 )
 

@@ -3,6 +3,7 @@ import {type Org, ok, readLog, undoRun, untilEnded, untilRun} from '../support/i
 import {accountOf, column, companies, prepareFiles, runFiles} from '../support/lookups.ts'
 import {lineSheet, lines, orderOf, orderSheet, orders, productsOf} from '../support/subforms.ts'
 import {openImports, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let here: TestDeployment
 let org: Org
@@ -131,4 +132,39 @@ test.serial('an undo restores subform rows that the CRM replaced without an answ
   t.true(log.some(({outcome, message}) => outcome === 'refused' && mayBeWritten.test(message)))
   await undoRun(org, {path, run})
   t.deepEqual(productsOf(here, 'Vf-1'), ['Old'])
+})
+
+test.serial('an undo restores the value of an unanswered update although a retry then found the record unchanged', async t => {
+  here.crm.create('example', 'Accounts', [{Account_Name: 'Old', Account_Number: 'Vg-1'}])
+  loseThenRefuse('/crm/v8/Accounts', 1)
+  const flow = companies({match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip', unchanged: 'skip'}})
+  const {path, run} = await runFiles(org, {companies: 'name,number\nNew,Vg-1\n'}, [flow])
+  t.like(run.counts.Accounts, {refused: 1})
+  await here.ahead('5 minutes')
+  const {run: begun} = await ok(org.call('POST', `${path}/runs`, {retryOf: run.id}), 202)
+  const retry = await untilEnded(org.call, `${path}/runs/${begun.id}`)
+  t.like(retry, {unchanged: 1, counts: {Accounts: {skipped: 1}}})
+  await undoRun(org, {path, run: retry})
+  const {run: undone} = await undoRun(org, {path, run})
+  t.is(accountOf(here, 'Vg-1').Account_Name, 'Old')
+  t.like(undone.undo, {restored: 1, changedSince: 0})
+})
+
+test.serial('an undo keeps the value of a patch that waited for the rate limit when the run was cancelled', async t => {
+  const numbers = numbersOf('Vh-', 2)
+  const puts = {method: 'PUT', path: '/crm/v8/Accounts'}
+  here.crm.clearJournal()
+  here.crm.faults.add({match: puts, times: 1, action: {type: 'rateLimit', retryAfter: 9}})
+  const {path} = await prepareCities(numbers)
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  await until(
+    () => here.crm.journal(puts).length,
+    sent => sent > 0,
+  )
+  await ok(org.call('POST', `${path}/runs/${run.id}/cancel`), 200)
+  t.like(await untilEnded(org.call, `${path}/runs/${run.id}`), {stop: {stopped: 'CANCELLED'}})
+  t.is(here.crm.journal(puts).length, 1)
+  edit('Accounts', accountOf(here, numbers[0]!), {Billing_City: 'Rome'})
+  await undoRun(org, {path, run})
+  t.deepEqual(citiesOf(numbers), ['Rome', 'Paris'])
 })

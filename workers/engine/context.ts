@@ -36,8 +36,8 @@ export type Context = OfflineContext & {
   crmClock: CrmClock
   /** Returns the idempotency value of a row. Null if no module of the run has an idempotency field. */
   idempotencyValueOf: IdempotencyValueOf | null
-  /** Whether reads show what the run wrote. Such reads go on while writes are paused, and after a stop. */
-  readsResults?: true
+  /** Whether reads show what the run wrote. Such reads go on while writes are paused. `afterStop`: the run stopped, so they go on in any case. */
+  readsResults?: true | 'afterStop'
   /** The number of consecutive single-record requests that the CRM refused as a whole. */
   refusedSingles: {count: number}
 }

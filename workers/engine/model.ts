@@ -76,8 +76,8 @@ export type ImportRow = {
   isGone?: boolean
   /** Whether an earlier run of the chain sent a create of this row that was never answered. */
   hasLostCreate?: boolean
-  /** Whether an earlier run of the chain sent an update of this row that was never answered. */
-  hasLostUpdate?: boolean
+  /** The record of an update of this row that was never answered, sent by this run or by an earlier run of the chain. */
+  lostUpdate?: string | null
   /** The number of unanswered creates of this row in its chain for which no record was found. */
   unansweredCreates: number
   /** The payload digest of an unanswered create without a unique key that an earlier owner or an earlier run sent. */
@@ -138,7 +138,7 @@ export type RowFailure = {
   target: string | null
   end?: 'skipped' | 'held'
   /** For a row that was sent before, or nested in an unanswered create: its last attempt and its counted outcome. */
-  sent?: Pick<ImportRow, 'counted' | 'attempt'>
+  sent?: Pick<ImportRow, 'counted' | 'attempt' | 'lostUpdate'>
   step?: ImportRow['step']
   notes?: LookupNote[]
   question?: NewQuestion

@@ -136,7 +136,8 @@ const planRows = async (pipeline: RowPipeline, held: ImportRow[]) => {
     } else {
       // The subform's own flow replaces the subform rows of an existing record, so they are not nested.
       if (flow.nestedFlows) forgetNested(row)
-      const isUncompared = flow.comparedFields !== null && !flow.edits && row.unchanged === undefined
+      // An update that this run sent without an answer is sent again. A comparison would report the sent values as unchanged.
+      const isUncompared = flow.comparedFields !== null && !flow.edits && row.unchanged === undefined && row.unansweredSends === 0
       if (locks.acquireRecord(row, planned.target))
         (row.onlyAbsent ? unread : isUncompared ? uncompared : updates).push({row, target: planned.target})
     }

@@ -43,7 +43,7 @@ export const writeFlows = async (ctx: Context, flows: CompiledFlow[], head: RunH
  */
 const runPasses = async (ctx: Context, flows: CompiledFlow[], patches: CompiledPatchFlow[], stop: RunHead['stop']) => {
   const {db, run} = ctx
-  await finishBulkJobs(ctx, flows)
+  await finishBulkJobs(stop ? {...ctx, readsResults: 'afterStop'} : ctx, flows)
   if (stop) throw new RunStopped(stop)
   const cursors = await listCursors(db, run.no)
   for (const compiled of flows) {
@@ -70,7 +70,7 @@ const tagRecords = async (ctx: Context) => {
  */
 const endStopped = async (ctx: Context, flows: CompiledFlow[], verifier: Verifier | null) => {
   const {log, lease} = ctx
-  await finishBulkJobs(ctx, flows)
+  await finishBulkJobs({...ctx, readsResults: 'afterStop'}, flows)
   try {
     await verifier?.finish({isStopped: true})
   } catch (error) {

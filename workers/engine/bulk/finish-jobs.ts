@@ -14,7 +14,7 @@ import {readStoredRows} from './stored-rows.ts'
  * so the pass of the flow sends them again. The pass plans again the rows that the CRM did not write.
  */
 export const finishBulkJobs = async (passContext: Context, flows: readonly CompiledFlow[]): Promise<void> => {
-  const ctx: Context = {...passContext, readsResults: true}
+  const ctx: Context = {...passContext, readsResults: passContext.readsResults ?? true}
   const {db, run, lease} = ctx
   await endEmptyBulkJobs(db, {run: run.no, fence: lease.fence})
   for (const job of await listOpenBulkJobs(db, run.no)) {

@@ -6,7 +6,7 @@ import {type CompiledFlow, type ImportRow, STEP_CODES} from '../model.ts'
 import {countDeleted, logOutcome} from '../settle/log-entries.ts'
 import {sayRefusal} from '../settle/refusal-words.ts'
 import type {SettlementParts} from '../settle/settler.ts'
-import {admissionOf, countUnanswered, maySendAgain, type NextStep, type Op, unsettledEntryOf} from '../settle/verdict.ts'
+import {admissionOf, closeUnsettled, countUnanswered, maySendAgain, type NextStep, type Op, unsettledEntryOf} from '../settle/verdict.ts'
 
 type DeleteBatch = {flow: CompiledFlow; settled: SettlementParts; patienceMs: number}
 
@@ -41,7 +41,7 @@ export const judgeDelete = (
   }
   const code = crm.code ?? `HTTP_${crm.status}`
   logOutcome({flow, settled}, row, 'refused', {attempt: row.attempt, recordId: target, code, message: sayRefusal(crm)})
-  closeUnsettled(flow, settled, row)
+  closeUnsettled({flow, settled}, row)
   return 'end'
 }
 
@@ -50,10 +50,5 @@ export const logDeleted = (flow: CompiledFlow, settled: SettlementParts, row: Im
   logOutcome({flow, settled}, row, 'updated', {attempt: row.attempt, recordId, code: 'DELETED', message: 'The record was deleted'})
   countDeleted(settled, flow)
   settled.kept.push({module: flow.module.no, key: row.key, recordId, how: HOW.deleted, matchKey: row.matchKey})
-  closeUnsettled(flow, settled, row)
-}
-
-const closeUnsettled = ({module}: CompiledFlow, settled: SettlementParts, row: ImportRow) => {
-  if (row.open) settled.closed.push({module: module.no, key: row.key})
-  row.open = false
+  closeUnsettled({flow, settled}, row, recordId)
 }

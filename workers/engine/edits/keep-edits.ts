@@ -15,7 +15,7 @@ import {countEmptyLinks, countKept, logOutcome} from '../settle/log-entries.ts'
 import {emptySettlement, type SettlementParts} from '../settle/settler.ts'
 import {logSkipped} from '../settle/skipped-rows.ts'
 import {settleRows} from '../settle/unsent-rows.ts'
-import type {Op} from '../settle/verdict.ts'
+import {closeUnsettled, type Op} from '../settle/verdict.ts'
 import {addEditQuestion, type ComparedUpdate, decideEdits, type EditedField} from './edit-questions.ts'
 import {markConfirmed} from './mark-written.ts'
 import type {WrittenValues} from './record-marks.ts'
@@ -192,5 +192,5 @@ const sayEdited = (asked: EditedField[]) =>
 const logSkip = (flow: CompiledFlow, settled: SettlementParts, {row, target}: Update, reason: {code: string; message: string}) => {
   logOutcome({flow, settled}, row, 'skipped', {...reason, recordId: target, attempt: row.attempt})
   if (flow.patchPlan || reason.code === 'KEPT_EDIT') countEmptyLinks(settled, flow, row)
-  if (row.open) settled.closed.push({module: flow.module.no, key: row.key})
+  closeUnsettled({flow, settled}, row)
 }

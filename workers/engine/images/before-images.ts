@@ -47,11 +47,10 @@ export const keepImages = async (ctx: Context, flow: CompiledFlow, ops: Op[]): P
       const record = records.get(target)
       const isResumed = row.unansweredSends > 0
       const sent = {...imageKeyOf(flow, update), sent: row.payload, ...(isResumed && {attempt: row.attempt + 1})}
-      if (!record && isResumed) return []
       if (!record) {
         // If the CRM answered the read without this record, the record is gone. The CRM will refuse its update, so no image is needed.
-        if (isRefused) row.remarks = [...new Set([...(row.remarks ?? []), notKept])]
-        return isRefused ? [{...sent, before: {}, isUnread: true}] : []
+        if (isRefused) row.remarks = [...new Set([...(row.remarks ?? []), isResumed ? mayNotBeKept : notKept])]
+        return isRefused && !isResumed ? [{...sent, before: {}, isUnread: true}] : []
       }
       const marks = written?.get(target)?.packed.toString('base64')
       return [{...sent, before: pick(record, Object.keys(row.payload)), ...(marks !== undefined && {marks})}]
@@ -83,6 +82,8 @@ export const voidPatchImages = async ({images, log}: Pick<Context, 'images' | 'l
 }
 
 const notKept = 'The CRM did not show the earlier values, so an undo leaves this record as it is'
+/** The image of the first send may be void. */
+const mayNotBeKept = 'The CRM did not show the values before the second send, so an undo may leave this record as it is'
 
 /** Returns the values of these fields, without fields that the CRM does not show. */
 const pick = (record: CrmRecord, names: string[]): FieldValues =>

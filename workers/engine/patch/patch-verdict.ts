@@ -25,7 +25,7 @@ export const judgePatch = (
   const name = {module: flow.module.no, key: row.key}
   if (answer.ok) {
     countEmptyLinks(settled, flow, row)
-    logOutcome({flow, settled}, row, 'updated', {attempt, recordId: answer.recordId})
+    logOutcome({flow, settled}, row, 'updated', {attempt, recordId: answer.recordId, message: row.remarks?.join('. ') ?? null})
     markWritten({flow, settled}, row, answer.recordId)
     noteWritten({flow, settled}, row, {recordId: answer.recordId, writtenAt: answer.modifiedAt})
     settled.patched.push({

@@ -83,10 +83,12 @@ export const resumeRow = (
     ...(isRow(composed) && isCreate && {entry: {...unsettledEntryOf(flow, composed, {...entry, attempt}), ...keptDigestOf(entry)}}),
   })
   // An earlier run logged the row as refused after an unanswered create. The row is planned again, but its record may exist.
-  const mayBeMade = entry.kind === STEP_CODES.again && entry.ended && !isOurs && entry.target === null
+  const mayBeMade = entry.kind === STEP_CODES.again && entry.ended && !isOurs && (entry.target === null || entry.creates > 0)
+  // A dry run ends no entry of the chain that it rehearses.
+  const lostUpdate = run.dryRun || entry.kind === STEP_CODES.delete ? null : entry.target
   if (!isRow(composed) && isCreate) return unknown(composed.code, `${composed.message}. ${SENT_BEFORE}`)
   if (!isRow(composed) && counted === 'unanswered') return unknown(composed.code, `${composed.message}. ${ROW_SENT_BEFORE}`)
-  if (!isRow(composed) && isOurs) return {...composed, sent: {counted, attempt}}
+  if (!isRow(composed) && isOurs) return {...composed, sent: {counted, attempt, lostUpdate}}
   if (!isRow(composed)) return mayBeMade ? {...composed, message: `${composed.message}. ${mayExist}`} : composed
   if (isCreate && flow.deletes) return unknown('SENT_BEFORE', `${SENT_BEFORE}, and this flow now deletes. Check the CRM`)
   if (isCreate && !entry.hasUniqueKey && (run.dryRun || entry.digest === null))
@@ -99,8 +101,8 @@ export const resumeRow = (
     ...row,
     open: true,
     hasLostCreate: mayBeMade || (isCreate && !isOurs),
-    hasLostUpdate: !isOurs && entry.target !== null && entry.kind !== STEP_CODES.delete,
-    unansweredCreates: isCreate || mayBeMade ? entry.creates : 0,
+    lostUpdate,
+    unansweredCreates: entry.creates,
     unansweredSends: again || !isOurs ? 0 : Math.max(1, isCreate && !entry.hasUniqueKey ? attempt : 1),
     ...(isCreate && !entry.hasUniqueKey && {sentDigest: entry.digest!}),
     decided: again ? null : {kind: sentKindOf(entry), target: entry.target},

@@ -12,7 +12,7 @@ import {answerSecondsOf, lagSecondsOf, spareSecondsOf} from '../send/admission.t
 import {sentDigestOf} from '../send/payload-digest.ts'
 import {logMayExistTwice, logOutcome} from '../settle/log-entries.ts'
 import {emptySettlement, type SettlementParts} from '../settle/settler.ts'
-import {mostUnansweredSends, unsettledEntryOf} from '../settle/verdict.ts'
+import {closeUnsettled, mostUnansweredSends, unsettledEntryOf} from '../settle/verdict.ts'
 import {noteWritten} from '../verify/written-rows.ts'
 import {type CreateInterval, findCandidateRecords, holdersOf} from './candidates.ts'
 import {type Group, matchLostCreates, type RowMatch} from './match-lost-creates.ts'
@@ -270,8 +270,7 @@ const settleFound = ({flow}: Pass, settled: SettlementParts, row: ImportRow, {re
   settled.kept.push({...name, recordId, how: HOW.taken, matchKey: row.matchKey, mayExistTwice, flow: flow.no, emptyLinks: row.emptyLinks})
   markWritten({flow, settled}, row, recordId)
   noteWritten({flow, settled}, row, {recordId})
-  settled.closed.push(name)
-  row.open = false
+  closeUnsettled({flow, settled}, row, recordId)
 }
 
 const sayOthers = (others: string[]) =>

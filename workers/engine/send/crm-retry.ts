@@ -28,7 +28,11 @@ export const retryLimitsOf = (run: Run, isRateLimited: boolean) =>
  * not count towards the CRM's limit on large calls.
  */
 export const readWithRetry = async <T>(ctx: Context, read: () => Promise<T>, slots: Slots = ctx.slots.large): Promise<T> => {
-  const assertGoing = makeReadCheck(ctx)
+  // A stop that is seen before the first try does not end reads of results, because a stopped run still verifies its rows.
+  const isExempt = ctx.readsResults === 'afterStop' || (ctx.readsResults === true && ctx.lease.stopSeen() !== null)
+  const assertGoing = () => {
+    if (!isExempt) assertWritable(ctx)
+  }
   for (let tried = 1; ; tried++) {
     const slot = await acquireBatchSlot(slots, ctx.signal)
     try {
@@ -37,21 +41,10 @@ export const readWithRetry = async <T>(ctx: Context, read: () => Promise<T>, slo
     } catch (error) {
       // A waiting read of a generic destination keeps its slot. Otherwise queued reads would use up the next calls that the rate limit admits.
       if (!isGeneric(ctx.run)) slot.give()
-      await waitOrGiveUp(ctx, error, {tried, assertGoing})
+      await waitOrGiveUp(ctx, error, {tried, isExempt, assertGoing})
     } finally {
       slot.give()
     }
-  }
-}
-
-/**
- * Returns the check before each try of a read. A stop that is seen before the first try does not end reads of results, because a stopped run still
- * verifies its rows.
- */
-const makeReadCheck = (ctx: Context) => {
-  const isExempt = ctx.readsResults && ctx.lease.stopSeen() !== null
-  return () => {
-    if (!isExempt) assertWritable(ctx)
   }
 }
 
@@ -67,9 +60,9 @@ export const readUnlessRefused = <T>(ctx: Context, read: () => Promise<T>, slots
     slots,
   )
 
-type Try = {tried: number; assertGoing(): void}
+type Try = {tried: number; isExempt: boolean; assertGoing(): void}
 
-const waitOrGiveUp = async (ctx: Context, error: unknown, {tried, assertGoing}: Try) => {
+const waitOrGiveUp = async (ctx: Context, error: unknown, {tried, isExempt, assertGoing}: Try) => {
   if (error instanceof Refusal) throw await classifyRefusal(ctx, error)
   if (!(error instanceof CrmError)) throw error
   const {quotaSpent, rateLimited, retryAfterMs, retryable} = error.crm
@@ -77,7 +70,8 @@ const waitOrGiveUp = async (ctx: Context, error: unknown, {tried, assertGoing}: 
   if (isCrowded(error.crm)) await ctx.slots.cut()
   if (!retryable) throw endByRefusal(error.crm, ctx.run)
   const waitMs = backOffMs(tried, retryAfterMs)
-  const {longestWaitMs, tries} = retryLimitsOf(ctx.run, rateLimited === true)
+  // A run that stopped ends soon, and searches for no records again.
+  const {longestWaitMs, tries} = retryLimitsOf(ctx.run, rateLimited === true && !isExempt)
   if (waitMs > longestWaitMs || tried >= tries)
     throw new RunPaused(rateLimited ? 'RATE_LIMITED' : 'CRM_UNAVAILABLE', error.message, Math.max(30, waitMs / 1000))
   await waitInPass(waitMs, {signal: ctx.signal, over: ctx.signal, assertGoing})

@@ -5,7 +5,7 @@ import {isDue} from '../sealed-plan/keep-to-plan.ts'
 import {logOutcome} from '../settle/log-entries.ts'
 import {emptySettlement} from '../settle/settler.ts'
 import {settleRows, staleFailure} from '../settle/unsent-rows.ts'
-import {unsettledEntryOf} from '../settle/verdict.ts'
+import {closeUnsettled, unsettledEntryOf} from '../settle/verdict.ts'
 import {composeMembers} from '../subform/read-groups.ts'
 import type {CompiledSubformFlow} from '../subform/record-order.ts'
 import {type EndReason, type SubformGroupMember, selectRecordRows} from '../subform/subform-group.ts'
@@ -122,7 +122,7 @@ const settleUnnested = async (pass: Pass, unnested: UnsentRow[]): Promise<void> 
     const message = isSent ? `${why.message}. A create of this row was sent before and never answered` : why.message
     const endReason = isDue(row, flow) ? {outcome: 'skipped' as const, ...staleFailure({message})} : {...why, message}
     logOutcome({flow, settled}, row, isSent ? 'unanswered' : endReason.outcome, {code: endReason.code, message: endReason.message, attempt})
-    if (!isSent && row.open) settled.closed.push({module: flow.module.no, key: row.key})
+    if (!isSent) closeUnsettled({flow, settled}, row)
     if (isSent && !ctx.run.dryRun)
       settled.opened.push({...unsettledEntryOf(flow, row, {kind: STEP_CODES.create, target: null, attempt}), ended: true})
   }

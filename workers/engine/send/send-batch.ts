@@ -75,13 +75,15 @@ const sendUnderSlot = async (
       if (error instanceof RunStopped || error instanceof RunPaused) await voidPatchImages(ctx, flow, ops)
       throw error
     })
+    // The caller stores the images of unsent rows again before it sends them.
+    await voidPatchImages(ctx, flow, admitted.left)
     atPoint('after_intent')
     const answered = await transmit(ctx, flow, kind, admitted, {slot, leaving: on.leaving})
     slot.give()
     atPoint('after_send')
     if ('answers' in answered) batchSent(purposeOf(flow, kind))
     if ('unsent' in answered) {
-      if (answered.unsent) await voidPatchImages(ctx, flow, ops)
+      await voidPatchImages(ctx, flow, ops)
       await putBack(ctx, flow, admitted)
       return {next: new Map(), unsent: ops, ending: answered.unsent}
     }
@@ -109,6 +111,7 @@ const settleAndRetry = async (
   const unsent = ops.filter((_, at) => isLimited(answers[at]!))
   const settled = {batches, ops: ops.filter(op => !unsent.includes(op)), unsent}
   const kept = {answers: answers.filter(answer => !isLimited(answer)), clockOffsetMs}
+  if (limited instanceof Error) await voidPatchImages(ctx, flow, unsent)
   const {next, ending} = await settleAnswers(ctx, flow, kind, settled, kept, on.leave)
   const one = {next, unsent: left, ending: ending ?? (limited instanceof Error ? limited : null)}
   if (limited && 'waitMs' in limited && !ending) await waitToRetry(ctx, limited.waitMs)

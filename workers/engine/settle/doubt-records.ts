@@ -70,6 +70,7 @@ const markDoubtful = (settlement: UnpackedSettlement, losers: readonly KeptRow[]
     settlement.marked = (settlement.marked as MarkedRow[]).filter(({key, moduleNo}) => key !== loser.key || moduleNo !== loser.module)
     settlement.written = settlement.written.filter(({key, module}) => key !== loser.key || module !== loser.module)
     settlement.closed = settlement.closed.filter(({key, module}) => key !== loser.key || module !== loser.module)
+    settlement.opened = settlement.opened.filter(({key, module}) => key !== loser.key || module !== loser.module)
     if (loser.doubt) settlement.opened.push(loser.doubt())
     for (const [outcome, change] of [
       [loggedOutcome, -1],

@@ -95,7 +95,7 @@ const judgeOrPutOff = async (
   answered: Parameters<typeof judgeClaims>[3],
 ) => {
   try {
-    return {takes: await judgeClaims({...ctx, readsResults: true}, flow, candidates, answered), ending: null}
+    return {takes: await judgeClaims({...ctx, readsResults: ctx.readsResults ?? true}, flow, candidates, answered), ending: null}
   } catch (error) {
     return {takes: new Map<ImportRow, ClaimVerdict | 'later'>(candidates.map(({row}) => [row, 'later'])), ending: error as Error}
   }

@@ -6,6 +6,7 @@ import type {CompiledFlow, ImportRow} from '../model.ts'
 import {isDue, PLAN_STALE, skipStale} from '../sealed-plan/keep-to-plan.ts'
 import {countEmptyLinks, countUnchanged, logOutcome} from './log-entries.ts'
 import type {SettlementParts} from './settler.ts'
+import {closeUnsettled} from './verdict.ts'
 
 /** Logs a row that ends without a write. Stores its record if other flows or patches need it. */
 export const logSkipped = (ctx: Pick<Context, 'run'>, flow: CompiledFlow, settled: SettlementParts, row: ImportRow, given: SkipPlan) => {
@@ -22,7 +23,7 @@ export const logSkipped = (ctx: Pick<Context, 'run'>, flow: CompiledFlow, settle
   if (recordId && flow.isReferenced)
     settled.kept.push({...name, recordId, how: isUnchanged ? HOW.unchanged : HOW.matched, matchKey: row.matchKey})
   if (asks) addQuestion(ctx, flow, settled, row, asks)
-  if (row.open) settled.closed.push(name)
+  closeUnsettled({flow, settled}, row)
 }
 
 /** Returns the plan of a row that would be skipped. If the sealed plan writes the row, it ends as stale instead. */

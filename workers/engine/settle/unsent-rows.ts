@@ -6,11 +6,13 @@ import type {InheritedRow} from '../recover/inherited-rows.ts'
 import {isDue, PLAN_STALE} from '../sealed-plan/keep-to-plan.ts'
 import {logMayExistTwice, logOutcome} from './log-entries.ts'
 import {emptySettlement, type SettlementParts} from './settler.ts'
+import {closeUnsettled} from './verdict.ts'
 
 type Pass = {ctx: Pick<Context, 'settler' | 'run'>; flow: CompiledFlow; window: Pick<RowWindow, 'leave'>}
 
 type FailedRow = Omit<RowFailure, 'key' | 'number'> & {
-  row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'attempt' | 'open' | 'notes'> & Partial<Pick<ImportRow, 'step' | 'decided'>>
+  row: Pick<ImportRow, 'key' | 'number' | 'counted' | 'attempt' | 'open' | 'notes'> &
+    Partial<Pick<ImportRow, 'step' | 'decided' | 'lostUpdate'>>
 }
 
 /** Returns the failed row to settle. A row that was sent before changes its count, and its unsettled entry ends. */
@@ -29,7 +31,7 @@ export const settleFailures = async (pass: Pass, failed: FailedRow[]): Promise<v
     // A patched row already has a record, so only its link stays empty.
     if (flow.patchPlan && target !== null && isLinkCode(code)) settled.emptyLinks.push({flow: flow.no, field: target})
     logOutcome({flow, settled}, row, end === 'skipped' ? 'skipped' : 'failed', {code, message, target, attempt: row.attempt})
-    if (row.open) settled.closed.push({module: flow.module.no, key: row.key})
+    closeUnsettled({flow, settled}, row)
   }
   await settleRows(
     pass,

@@ -66,18 +66,19 @@ export const judgeAnswer = (
   if (isMatchFound(judgedBatch, row, answer.crm, answer.duplicateOf)) {
     logAttempt(judgedBatch, row, 'refused', {recordId: op.target, code, message: sayRowRefusal(row, answer.crm)})
     judgedBatch.settled.released.push(admissionOf(judgedBatch.flow, row))
-    addUnsettled(judgedBatch, op, STEP_CODES.again)
+    addUnsettled(judgedBatch, {row, target: row.lostUpdate ?? null}, STEP_CODES.again)
     row.matches = [answer.duplicateOf]
     return 'replan'
   }
   const refusal = sayRowRefusal(row, answer.crm)
   const logDetails = take ? `${refusal}. This row cannot claim the record: ${WHY[take.why]}` : refusal
-  const isDoubtful = judgedBatch.kind === 'update' && (row.unansweredSends > 0 || row.hasLostUpdate === true)
-  const message = mayExistAlready(judgedBatch, row, take) ? addSentence(logDetails, mayExist) : sayDoubt(logDetails, isDoubtful)
+  const message = mayExistAlready(judgedBatch, row, take)
+    ? addSentence(logDetails, mayExist)
+    : sayDoubt(logDetails, Boolean(row.lostUpdate))
   logAttempt(judgedBatch, row, 'refused', {recordId: op.target, code, message})
   if (row.unansweredSends === 0) judgedBatch.settled.released.push(admissionOf(judgedBatch.flow, row))
-  if (isDoubtful || (!take && judgedBatch.kind === 'create' && (row.unansweredSends > 0 || row.hasLostCreate)))
-    addUnsettled(judgedBatch, op, STEP_CODES.again, {ended: true})
+  if (!take && (row.hasLostCreate || (judgedBatch.kind === 'create' && row.unansweredSends > 0)))
+    addUnsettled(judgedBatch, {row, target: row.lostUpdate ?? null}, STEP_CODES.again, {ended: true})
   else closeUnsettled(judgedBatch, row)
   return 'end'
 }
@@ -121,7 +122,7 @@ const succeed = (judgedBatch: JudgedBatch, {row}: Op, {recordId, modifiedAt}: {r
   const mayExistTwice = created && !row.hasUniqueKey && row.unansweredCreates > 0
   if (mayExistTwice) logMayExistTwice(judgedBatch, row, {recordId})
   keepRecord(judgedBatch, row, recordId, created ? HOW.made : HOW.updated, {mayExistTwice, writtenAt: modifiedAt})
-  closeUnsettled(judgedBatch, row)
+  closeUnsettled(judgedBatch, row, recordId)
   return 'end'
 }
 
@@ -135,7 +136,7 @@ const settleClaimed = (judgedBatch: JudgedBatch, {row}: Op, crm: CrmProblem, rec
   keepRecord(judgedBatch, row, recordId, HOW.taken)
   // An earlier run sent the create and counted the row, so the row's admission in this run is released.
   if (row.unansweredSends === 0 && row.hasLostCreate) judgedBatch.settled.released.push(admissionOf(judgedBatch.flow, row))
-  closeUnsettled(judgedBatch, row)
+  closeUnsettled(judgedBatch, row, recordId)
   return 'end'
 }
 
@@ -151,6 +152,7 @@ const markUnanswered = (judgedBatch: JudgedBatch, op: Op, crm: CrmProblem): Next
   })
   if (isCreate) row.unansweredCreates++
   else {
+    row.lostUpdate = target
     judgedBatch.lateUpdates.add(target!, row.key)
     markWritten(judgedBatch, row, target!, false)
     noteWritten(judgedBatch, row, {recordId: target!, isSure: false})
@@ -199,8 +201,6 @@ const isMatchFound = ({kind, flow}: JudgedBatch, row: ImportRow, crm: CrmProblem
   flow.onOne !== 'create' &&
   flow.matchFields.length === 1 &&
   errorsOf(crm).every(({code, field}) => code === 'DUPLICATE_DATA' && field === flow.matchFields[0]!.apiName)
-
-const nameOf = ({flow}: JudgedBatch, {key}: ImportRow) => ({module: flow.module.no, key})
 
 export const admissionOf = ({no, module}: Pick<CompiledFlow, 'no' | 'module'>, {key, number}: Pick<ImportRow, 'key' | 'number'>) => ({
   module: module.no,
@@ -262,8 +262,22 @@ export const unsettledEntryOf = (
   matchKey: row.matchKey,
 })
 
-const closeUnsettled = (judgedBatch: JudgedBatch, row: ImportRow) => {
-  if (row.open) judgedBatch.settled.closed.push(nameOf(judgedBatch, row))
+type OpenRow = Pick<ImportRow, 'key' | 'number' | 'attempt' | 'open' | 'lostUpdate'>
+
+/**
+ * Ends the row's unsettled entry. If an update of another record than `written` was never answered, the entry stays, because an undo must then
+ * compare that record.
+ */
+export const closeUnsettled = (
+  {flow: {no: flow, module}, settled}: Pick<JudgedBatch, 'flow' | 'settled'>,
+  row: OpenRow,
+  written: string | null = null,
+) => {
+  const {key, number, attempt, lostUpdate: target} = row
+  const name = {module: module.no, key}
+  if (row.open && target && target !== written)
+    settled.opened.push({...name, flow, number, kind: STEP_CODES.again, target, hasUniqueKey: false, attempt, ended: true})
+  else if (row.open) settled.closed.push(name)
   row.open = false
 }
 

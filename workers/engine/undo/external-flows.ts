@@ -10,9 +10,9 @@ import {openPresentNames} from './present-names.ts'
  * Compiles one flow for each module that an external engine wrote, by the newest discovery. Runs of an external engine have no snapshot,
  * because the engine reads and maps the rows itself.
  */
-export const listExternalFlows = async (db: Db, {no, connectorId}: Run): Promise<CompiledFlow[]> => {
+export const listExternalFlows = async (db: Db, {no, connectorId, endedAt: until}: Run): Promise<CompiledFlow[]> => {
   const written = (await listNames(db, no)).filter(({kind}) => kind === 'module')
-  const nameOf = await openPresentNames(db, {connector: connectorId!, discovery: null, names: written.map(({name}) => name)})
+  const nameOf = await openPresentNames(db, {connector: connectorId!, discovery: null, until, names: written.map(({name}) => name)})
   const modules = written.map(({name, ...module}) => ({...module, name: nameOf(name)}))
   return Promise.all(modules.map(module => compileModule(db, {connector: connectorId!, module, modules})))
 }

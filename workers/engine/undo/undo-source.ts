@@ -39,6 +39,8 @@ export type UndoRecord = {
   marks: string | undefined
   /** Whether the undone run took the record out of the recycle bin, so that deleting it again is the undo. */
   isReturned: boolean
+  /** Whether a row sent a create that was never answered, and then an update of this record. */
+  hasLostCreate?: boolean
 }
 
 /** `run` and `chain`: the undone run and its retry chain. */
@@ -87,7 +89,7 @@ export const openUndoSource = async (ctx: Context): Promise<UndoSource> => {
 const compileWrittenFlows = async (db: Context['db'], {connectorId}: Run, snapshotNo: number): Promise<CompiledFlow[]> => {
   const snapshot = await readSnapshot(db, snapshotNo)
   const names = snapshot.modules.map(({apiName}) => apiName)
-  const nameOf = await openPresentNames(db, {connector: connectorId!, discovery: snapshot.discovery, names})
+  const nameOf = await openPresentNames(db, {connector: connectorId!, discovery: snapshot.discovery, until: null, names})
   return compileFlows({...snapshot, modules: snapshot.modules.map(module => ({...module, apiName: nameOf(module.apiName)}))})
 }
 
@@ -178,12 +180,12 @@ async function* tracesOf({db, storage}: Context, source: UndoSource): AsyncGener
       }))
   }
   for await (const rows of pagesOf(after => listUnknownRows(db, {chain, run: run.no, after, limit: rowsPerLook})))
-    yield rows.map(({module, key}) => ({
+    yield rows.map(({module, key, target}) => ({
       rank: rankOf(module),
-      recordId: `unknown ${key}`,
-      at: 0,
+      recordId: target ?? `unknown ${key}`,
+      at: -1,
       kind: 'unknown',
-      image: imageOf(source, {module, key, recordId: ''}),
+      image: imageOf(source, {module, key, recordId: target ?? ''}),
     }))
 }
 
@@ -262,7 +264,7 @@ const byAttempt = (images: BeforeImage[]): BeforeImage[] =>
 const fold = ({flows}: UndoSource, kept: Trace[]): UndoRecord => {
   const images = kept.filter(({kind}) => kind === 'image').map(({image}) => image)
   const earliest = byAttempt(images)
-  const {image} = (kept.find(({kind}) => kind === 'made') ?? kept[0])!
+  const {image} = (kept.find(({kind}) => kind === 'made') ?? kept.find(({kind}) => kind !== 'unknown') ?? kept[0])!
   return {
     flow: (flows.find(({no, module}) => no === image.flow && module.no === image.module) ??
       flows.find(({module}) => module.no === image.module))!,
@@ -274,6 +276,7 @@ const fold = ({flows}: UndoSource, kept: Trace[]): UndoRecord => {
     sentEarlier: images.slice(0, -1).map(({sent}) => sent ?? {}),
     marks: earliest[0]?.marks,
     isReturned: kept.some(({kind}) => kind === 'returned'),
+    hasLostCreate: kept.some(({kind}) => kind === 'unknown'),
   }
 }
 
@@ -288,7 +291,7 @@ const listUndoneRows = (traces: Trace[]): UndoneRow[] => {
 const effectOf = (traces: Trace[]): UndoEffect => {
   if (traces.some(({kind}) => kind === 'made' || kind === 'returned')) return 'delete'
   if (traces.some(({kind}) => kind === 'deleted')) return 'undelete'
-  if (traces.some(({kind}) => kind === 'unknown')) return 'unknown'
+  if (traces.every(({kind}) => kind === 'unknown')) return 'unknown'
   if (traces.some(({image}) => image.sent === null)) return 'undelete'
   if (traces.some(({image}) => image.isUnread)) return 'unkept'
   return traces[0]!.image.subform ? 'rows' : 'restore'

@@ -117,17 +117,21 @@ export const logKept = (settled: SettlementParts, undo: UndoRow, {code, message}
   if (code === 'CHANGED_SINCE') for (const {module} of undone.rows) add(settled.counts, keptRowsAt(module), 1)
 }
 
+const lookForSecond = 'The CRM never answered a create of this row. Look for a second record in the CRM and delete it there'
+
 /** Logs one entry for each row that wrote the record. Unless the outcome is unanswered or refused, logs one entry for each kept field too. */
 const logUndone = (settled: SettlementParts, row: UndoRow, outcome: OutcomeName, details: LogDetails) => {
   const {undone, kept, attempt} = row
   const recordId = undone.effect === 'unknown' ? null : undone.recordId
   const isFinal = outcome !== 'unanswered' && outcome !== 'refused'
+  const isTwice = undone.hasLostCreate && undone.effect !== 'unknown'
+  const message = isTwice ? `${details.message}. ${lookForSecond}` : (details.message ?? null)
   for (const {field, ...why} of isFinal ? kept : []) {
     settled.log.push(logEntryOf(undone.flow, row, {phase: 'edit', target: field, recordId, outcome: 'skipped', ...why}))
     add(settled.counts, keptEditsAt(undone.flow.module.no), 1)
   }
   for (const one of undone.rows)
-    logOutcome({flow: {no: one.flow, module: {no: one.module}}, settled}, one, outcome, {...details, recordId, attempt})
+    logOutcome({flow: {no: one.flow, module: {no: one.module}}, settled}, one, outcome, {...details, message, recordId, attempt})
 }
 
 const add = (counts: Map<number, number>, index: number, change: number) => counts.set(index, (counts.get(index) ?? 0) + change)

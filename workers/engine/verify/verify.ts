@@ -89,6 +89,7 @@ const openVerifierOf = (ctx: Context, of: VerifyContext): Verifier => {
       assertNotHeld()
     },
     async finish(options) {
+      if (options?.isStopped) ctx.readsResults = 'afterStop'
       closing.abort()
       await working
       // With `verify: off`, only the canary is verified, and no row waits for it any more.

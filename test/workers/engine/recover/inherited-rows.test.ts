@@ -36,7 +36,13 @@ test('an unanswered update whose expression fails after a takeover stays unanswe
 
 test('a retry plans a row anew whose unanswered update was then refused, and does not search for a lost create', t => {
   const resumed = resume({run: 7, kind: STEP_CODES.again, target: '7', ended: true}, row(1))
-  t.like(resumed, {decided: null, hasLostCreate: false, hasLostUpdate: true, unansweredSends: 0, open: true})
+  t.like(resumed, {decided: null, hasLostCreate: false, lostUpdate: '7', unansweredSends: 0, open: true})
   const made = resume({run: 7, kind: STEP_CODES.again, target: null, ended: true}, row(1))
-  t.like(made, {decided: null, hasLostCreate: true, hasLostUpdate: false})
+  t.like(made, {decided: null, hasLostCreate: true, lostUpdate: null})
+})
+
+test('a retry knows a lost create of a row that a later run of the chain turned into an update', t => {
+  const refused = resume({run: 7, kind: STEP_CODES.again, target: '7', ended: true, creates: 1}, row(1))
+  t.like(refused, {hasLostCreate: true, lostUpdate: '7', unansweredCreates: 1})
+  t.like(resume({run: 7, kind: STEP_CODES.update, target: '7', creates: 1}, row(1)), {lostUpdate: '7', unansweredCreates: 1})
 })

@@ -4,7 +4,7 @@ import {RunPaused, RunStopped} from '../../../../workers/engine/run-endings.ts'
 import {readWithRetry} from '../../../../workers/engine/send/crm-retry.ts'
 import {leaseOf} from '../fixtures.ts'
 
-type Options = {kind?: string; readsResults?: true}
+type Options = {kind?: string; readsResults?: true | 'afterStop'}
 
 /** Returns the context of a run that reads, and the state that its lease shows. */
 const openRun = ({kind = 'zoho', ...more}: Options = {}) => {
@@ -78,4 +78,23 @@ test('a run waits 15 minutes for a rate limit of a generic destination, and paus
     {instanceOf: RunPaused},
   )
   t.is(pause!.code, 'RATE_LIMITED')
+})
+
+test('reads of results after a stop go on if the lease shows the stop only during a retry', async t => {
+  const {ctx, seen} = openRun({readsResults: 'afterStop'})
+  let tries = 0
+  const read = async () => {
+    seen.stop = stop
+    if (++tries === 1) throw limited(10)
+    return tries
+  }
+  t.is(await readWithRetry(ctx, read), 2)
+})
+
+test('a stopped run does not wait 15 minutes for a rate limit of a generic destination', async t => {
+  const {ctx} = openRun({kind: 'generic', readsResults: 'afterStop'})
+  const read = async () => {
+    throw limited(900_000)
+  }
+  t.like(await t.throwsAsync(readWithRetry(ctx, read), {instanceOf: RunPaused}), {code: 'RATE_LIMITED'})
 })

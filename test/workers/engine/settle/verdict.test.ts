@@ -6,7 +6,7 @@ import {type ImportRow, STEP_CODES, type StepKind} from '../../../../workers/eng
 import type {ClaimVerdict} from '../../../../workers/engine/recover/judge-claims.ts'
 import {openLateUpdates} from '../../../../workers/engine/recover/late-updates.ts'
 import {emptySettlement} from '../../../../workers/engine/settle/settler.ts'
-import {findClaimedRecord, judgeAnswer} from '../../../../workers/engine/settle/verdict.ts'
+import {closeUnsettled, findClaimedRecord, judgeAnswer} from '../../../../workers/engine/settle/verdict.ts'
 import {compiledFlow, field, row} from '../fixtures.ts'
 
 const code = field('Code', {unique: true})
@@ -221,9 +221,29 @@ test('a refused update stays an open question if an earlier send of it, or of an
   const sentTwice = judge(row(1), 'update', [silence, refused()], {target: '7'})
   t.like(sentTwice.settled, {opened: [{kind: STEP_CODES.update}, again], closed: [], released: []})
   t.regex(sentTwice.settled.log[1]!.message!, /An earlier send of this row was never answered, so its values may have been written$/)
-  const retried = judge(row(1, {open: true, hasLostUpdate: true}), 'update', [refused()], {target: '7'})
+  const retried = judge(row(1, {open: true, lostUpdate: '7'}), 'update', [refused()], {target: '7'})
   t.like(retried.settled, {opened: [again], closed: []})
   const first = judge(row(1, {open: true}), 'update', [refused()], {target: '7'})
   t.like(first.settled, {opened: [], closed: [{key: 'f.1'}]})
   t.notRegex(first.settled.log[0]!.message!, /may have been written/)
+})
+
+test('a row whose update of another record was never answered keeps its open question, however it ends', t => {
+  const doubt = {key: 'f.1', target: '7', kind: STEP_CODES.again, ended: true}
+  const lost = {open: true, lostUpdate: '7'}
+  const made = judge(row(1, lost), 'create', [{ok: true, recordId: '8'}])
+  t.like(made.settled, {opened: [doubt], closed: []})
+  const notMade = judge(row(1, lost), 'create', [refused()])
+  t.like(notMade.settled, {opened: [doubt], closed: []})
+  t.regex(notMade.settled.log[0]!.message!, /may have been written$/)
+  const written = judge(row(1, lost), 'update', [{ok: true, recordId: '7'}], {target: '7'})
+  t.like(written.settled, {opened: [], closed: [{key: 'f.1'}]})
+  const settled = emptySettlement(1)
+  closeUnsettled({flow, settled}, row(1, lost))
+  t.like(settled, {opened: [doubt], closed: []})
+})
+
+test('a refused update keeps the open question about a lost create of an earlier run', t => {
+  const {settled} = judge(row(1, {open: true, hasLostCreate: true}), 'update', [refused()], {target: '7'})
+  t.like(settled, {opened: [{target: null, kind: STEP_CODES.again, ended: true}], closed: []})
 })
