@@ -216,7 +216,7 @@ test('a template is exported to a file, imported under another name, and checked
   writeFileSync(path, JSON.stringify(broken))
   t.is((await json('templates', 'import', 'leads.json')).template.version, 2)
   writeFileSync(join(home.here, 'null.json'), 'null')
-  t.regex((await home.run(['templates', 'import', 'null.json'])).err, /null\.json holds no JSON object/)
+  t.regex((await home.run(['templates', 'import', 'null.json'])).err, /null\.json holds no JSON object or list/)
   t.is((await home.run(['templates', 'check', 'Leads of the month'])).code, 0)
   const unfit = await home.run(['templates', 'check', 'Leads again'])
   t.is(unfit.code, 8, unfit.err)

@@ -5,11 +5,11 @@ import {
   columnAsItIs,
   entriesOf,
   limitShown,
+  listFixableProblems,
   listShown,
   positionOf,
   putEntry,
   withEntries,
-  withFixableValues,
 } from '../../api/clients/widget/imports/value-entries.ts'
 import {problem} from './widget-samples.ts'
 
@@ -80,5 +80,5 @@ test('unknown values of a field are fixed in one place, even if they are two pro
     {...problem, kind: 'not_in_picklist', field: 'City'},
     problem,
   ]
-  t.deepEqual(withFixableValues(found, problems), problems.slice(0, 1))
+  t.deepEqual(listFixableProblems(found, problems), problems.slice(0, 1))
 })

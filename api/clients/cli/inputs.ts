@@ -69,7 +69,7 @@ export const readJsonFile = async (path: string): Promise<Json> => {
   } catch (error) {
     throw badFile(`${path} is not JSON: ${(error as Error).message}`)
   }
-  if (typeof read !== 'object' || read === null) throw badFile(`${path} holds no JSON object`, 'Check the content of the file')
+  if (typeof read !== 'object' || read === null) throw badFile(`${path} holds no JSON object or list`)
   return read
 }
 
@@ -97,9 +97,9 @@ export const fillSlots = (files: readonly LocalFile[], slots: readonly string[])
 /** Reads flows from a list, a single flow, or the key `flows`. With several files, each flow names its file in `sourceId`. */
 export const readFlows = async (path: string): Promise<Json[]> => {
   const read = await readJsonFile(path)
-  if (Array.isArray(read?.sources))
+  if (Array.isArray(read.sources))
     throw usage(`${path} is a template`, `Save it with \`lading templates import ${path}\`, then import with --template`)
-  const flows = Array.isArray(read) ? read : Array.isArray(read?.flows) ? read.flows : [read]
+  const flows = Array.isArray(read) ? read : Array.isArray(read.flows) ? read.flows : [read]
   if (flows.length === 0 || flows.some((flow: Json) => typeof flow?.module !== 'string'))
     throw usage(
       `${path} contains no flows`,
