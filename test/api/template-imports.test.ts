@@ -104,8 +104,10 @@ test('files fill their named slots; a misfit is reported, and the import stays a
   const plain = await ok(upload(call, at, 'title;when\n A ;01/02/2026\n', 'name=c.csv'), 201)
   t.is(plain.filled, undefined)
   t.like((await ok(call('PUT', `${at}/slots`, {leads: one.source.id}), 200)).import, {state: 'draft'}, 'the other is waited for')
-  const {import: bound} = await ok(call('PUT', `${at}/slots`, {deals: plain.source.id}), 200)
+  const filled = await call('PUT', `${at}/slots`, {deals: plain.source.id})
+  const {import: bound} = filled.body
   t.like(bound, {state: 'ready'})
+  t.is(filled.headers.get('etag'), (await call('GET', at)).headers.get('etag'))
   const source = bound.sources.find(({id}: any) => id === plain.source.id)
   t.deepEqual([source.cleaning.length, source.choices], [1, {when: {dateOrder: 'dmy'}}])
   t.deepEqual(
