@@ -187,6 +187,7 @@ test('each error gives its cause, the next step and a separate exit code', async
     [['import', 'nowhere.csv', '-t', 'Companies'], {}, 4, /^Error: File not found: nowhere\.csv\nCheck the path/],
     [['import', home.put('two.csv', 'a,b\n1,2\n'), '-t', 'Companies'], {}, 7, /\nError: .*\(INVALID\)\n .*The file has no column "name"\n/],
     [['whoami'], {LADING_TOKEN: 'lading_nonsense'}, 5, /Sign in again with: lading login/],
+    [['whoami'], {LADING_TOKEN: 'lading_a\nlading_b'}, 4, /^Error: The token contains a space, a line break (?!.*lading_a)/],
     [['whoami'], {LADING_URL: 'http://127.0.0.1:1'}, 6, /^Error: Could not reach .*\nCheck the /],
     [['results', 'run_01k9m0v6f8e2r4t7w3y5z1a2b3'], {}, 7, /\(RUN_NOT_FOUND\)\nList runs with: lading runs/],
   ]

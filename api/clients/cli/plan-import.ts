@@ -69,11 +69,13 @@ const planTarget = async (cli: Cli, session: Session, {module: named, inputs, co
   return {module, connectorId}
 }
 
-const nameOf = (files: readonly LocalFile[]) =>
+/** Returns the names of the files, cut to the length that the API allows. The cut leaves no half of a character, which the API refuses. */
+export const nameOf = (files: readonly Pick<LocalFile, 'name'>[]): string =>
   files
     .map(({name}) => name)
     .join(', ')
     .slice(0, 200)
+    .replace(/[\ud800-\udbff]$/, '')
 
 /** Returns the named connection, or the only one that is connected. Throws if none is named and none or several are connected. */
 export const chooseConnection = async (session: Session, named: string | undefined): Promise<Json> => {
