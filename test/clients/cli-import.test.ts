@@ -221,6 +221,20 @@ test('a file with an ambiguous encoding is imported only with --encoding, and is
   t.deepEqual(namesOf('Enc-'), ['Jörg'])
 })
 
+test('a repeated import uploads a file again that a person removed from the import', async t => {
+  const path = home.put('removed.csv', Buffer.from('name,number,city\nJörg,Gone-1,Köln\n', 'latin1'))
+  const words = ['import', path, '--template', 'Companies', '--watch']
+  t.is((await home.run(words)).code, 7)
+  const {imports} = await ok(org.call('GET', `/orgs/${org.org}/imports`), 200)
+  const at = `/orgs/${org.org}/imports/${imports.find(({name}: any) => name === 'removed.csv').id}`
+  const {sources} = (await ok(org.call('GET', at), 200)).import
+  await ok(org.call('DELETE', `${at}/sources/${sources[0].id}`), 200)
+  const {code, err} = await home.run([...words, '--encoding', 'windows-1252'])
+  t.is(code, 0, err)
+  t.regex(err, /Resuming imp_/)
+  t.deepEqual(namesOf('Gone-'), ['Jörg'])
+})
+
 test('a file with undecodable bytes is imported only with --accept-bad-bytes', async t => {
   const bytes = Buffer.concat([
     Buffer.from('name,number,city\nMüller 東京,Byte-1,Köln\nA'),

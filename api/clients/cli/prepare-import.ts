@@ -145,15 +145,16 @@ export const sendFiles = async (cli: Cli, session: Session, {plan, known, stream
   const sources: Json[] = []
   for (const [at, file] of plan.files.entries()) {
     const before = known.files[at]
-    if (before && 'source' in before) {
-      sources.push((await session.client.get(session.path(`imports/${known.import}/sources/${before.source}`))).source)
+    const sent = before && 'source' in before ? await findSource(session, known.import, before.source) : null
+    if (sent) {
+      sources.push(sent)
       continue
     }
     const {source} = await sendOne(cli, session, {
       importId: known.import,
       file,
       slot: plan.slots ? file.slot : null,
-      begun: before?.upload ?? null,
+      begun: before && 'upload' in before ? before.upload : null,
       async remember(upload) {
         known.files[at] = {upload}
         await keep()
@@ -171,6 +172,16 @@ export const sendFiles = async (cli: Cli, session: Session, {plan, known, stream
     cli.out.note(`${clean(file.name)}: ${size(file.bytes)}, ${plural(source.rows, 'row')}`)
   }
   return sources
+}
+
+/** Returns an uploaded file of an import, or null if a person removed it. */
+const findSource = async ({client, path}: Session, importId: string, source: string): Promise<Json> => {
+  try {
+    return (await client.get(path(`imports/${importId}/sources/${source}`))).source
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'SOURCE_NOT_FOUND') return null
+    throw error
+  }
 }
 
 type One = Pick<Parameters<typeof sendFile>[0], 'importId' | 'file' | 'slot' | 'begun' | 'remember'>
