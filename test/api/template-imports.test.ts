@@ -167,7 +167,7 @@ for (const [why, step, file, message] of UNFIT)
     t.like(await put(leadsCsv), {state: 'ready', waiting: []})
   })
 
-test('a sheet without rows in the range of its filled slot empties the slot', async t => {
+test('a slot becomes empty if a person picks a sheet without rows in the range of the slot', async t => {
   const {org, call, connector} = await open()
   const sources = [{...leadsTemplate().sources[0]!, reader: {range: 'A2'}}]
   const {id} = await makeTemplate(call, org, {connectorId: connector, sources})

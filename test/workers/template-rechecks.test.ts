@@ -222,7 +222,7 @@ test.serial('a mapped field that is gone breaks the flow, and a change elsewhere
   )
 })
 
-test.serial('a field that is gone breaks the flow that searches records of its module by it', async t => {
+test.serial('a field that the CRM removed breaks each flow that searches records by this field', async t => {
   house.crm.addField('example', 'Accounts', {name: 'Code', type: 'text'})
   await discover()
   const search = {field: 'Account_Name', mode: 'search', source: 'number', searchField: 'Code', empty: 'leave'}
