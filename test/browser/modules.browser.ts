@@ -190,7 +190,7 @@ test('unsaved general settings stay after the configuration changed meanwhile', 
   assert.deepEqual(visitor.complaints, [])
 })
 
-test('a module moved before the list shows the previous move does not revert that move', async () => {
+test('moving a module before the list shows the previous move does not revert the previous move', async () => {
   const order = async (): Promise<string[]> => {
     const {modules} = await ok(org.call('GET', `/orgs/${org.org}/config/modules?connector=${org.connector}`), 200)
     return modules.filter(({key}: any) => key !== null).map(({label}: any) => label)
@@ -224,7 +224,7 @@ test('a module moved before the list shows the previous move does not revert tha
   assert.deepEqual(visitor.complaints, [])
 })
 
-test('a new import of a template uses the connection of the template, and no connection that was disconnected since it was chosen', async () => {
+test('a new import uses the connection of its template, and never a chosen connection that was disconnected later', async () => {
   const {world} = here
   const {org: other, token} = await world.makeOrg()
   const call = world.as(token)

@@ -180,7 +180,7 @@ test('an operator is advised to ask an admin if the connection of a template end
   assert.deepEqual(visitor.complaints, [])
 })
 
-test('a connection that another CRM user connects again is reported as not connected', async () => {
+test('signing in as another CRM user at “Connect again” is reported, and adds a second connection', async () => {
   const visitor = await here.open()
   const {page} = visitor
   await enter(visitor, org.session)

@@ -155,7 +155,7 @@ test('an issue is found by its path, and one in an expression gives line and col
   t.deepEqual(issuesAt(issues, 0, 'fields', 10), [])
 })
 
-test('default mappings of the org start a new flow if the file has their column, and seed mappings of the module precede them', t => {
+test('a new flow begins with the default mappings whose columns the file has, and seed mappings precede them', t => {
   const told = [
     field('Source', {annotation: {defaultMapping: {mode: 'static', staticValue: 'Fair'}}}),
     field('Tier', {annotation: {defaultMapping: {mode: 'column', source: 'Level'}}}),

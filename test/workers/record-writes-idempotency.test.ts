@@ -47,7 +47,7 @@ test('a create without an answer that is sent again returns the record that the 
   t.is(seen.rowsWritten, 2)
 })
 
-test('if a create without an answer had no value of the field, the run reports that its record may exist twice', async t => {
+test('if an unanswered create had no idempotency value, the run reports that its record may exist twice', async t => {
   const here = t.context
   const run = await here.authorise(10)
   await setIdempotencyField(here, null)
