@@ -32,7 +32,7 @@ const keyRing = list.transform((pairs, ctx) => {
   })
 })
 
-/** Parses a key ring for sealed values, whose parts are separated by dots. */
+/** Parses the key ring for sealed values. Rejects a key id with a dot, because dots separate the parts of a sealed value. */
 const sealKeyRing = keyRing.superRefine((ring, ctx) => {
   for (const {id} of ring)
     if (id.includes('.')) ctx.addIssue({code: 'custom', message: `The key id ${id} has a dot. Write ${id.replaceAll('.', '-')}`})

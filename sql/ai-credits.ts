@@ -162,7 +162,7 @@ export const insertReservation = async (tx: Tx, {org, ref, feature, amount, seco
   await holdCredits(tx, {org, ref, amount})
 }
 
-/** Includes grants that expired since the caller brought the account up to date, because the checked balance includes them. */
+/** Grants that expired after the caller checked the balance still count, because the checked balance includes them. */
 export const holdCredits = (tx: Tx, {org, ref, amount}: {org: string; ref: string; amount: number}) =>
   tx.query(sql.type(Empty)`
     with free as (

@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
+import {hasChanges} from './discoveries.ts'
 import {groundOfCheck} from './ground.ts'
 
 const Ground = z.object({ground: z.string(), at: z.string()})
@@ -28,7 +29,7 @@ export const findCheck = (db: Db, {importNo, connector}: {importNo: number; conn
     select check_no as no, started_at as "startedAt", ended_at as "endedAt", rows, ground, exists (
       select from discoveries d
       where d.connector_id = ${connector} and d.id > discovery_id
-        and (diff -> 'added' <> '[]' or diff -> 'removed' <> '[]' or diff -> 'changed' <> '[]')
+        and ${hasChanges}
     ) as moved
     from checks where import_no = ${importNo}`)
 

@@ -80,6 +80,9 @@ export const DiscoveryDiff = z.object({
 })
 export type DiscoveryDiff = z.output<typeof DiscoveryDiff>
 
+/** SQL for whether the discovery `d` found added, removed or changed modules. */
+export const hasChanges = sql.fragment`(d.diff -> 'added' <> '[]' or d.diff -> 'removed' <> '[]' or d.diff -> 'changed' <> '[]')`
+
 /** A discovery without its modules. `seenAt`: when the CRM was last found in this state. */
 const Discovery = z.object({id: z.string(), createdAt: z.string(), seenAt: z.string(), diff: DiscoveryDiff})
 

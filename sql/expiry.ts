@@ -102,6 +102,7 @@ export const listImportsToDelete = (db: Db, {org, days, after, limit}: Some & {d
   db.anyFirst(sql.type(No)`
     select import_no as no from imports
     where org_id = ${org} and expired_at is not null and emptied and import_no > ${after}
+      and not exists (select from firings f where f.import_no = imports.import_no and f.state = 'running')
       and (deleted or (expired_at < lading_now() - make_interval(days => ${days}::int)
         and not exists (select from firings f where f.import_no = imports.import_no and f.outcome = 'stopped' and f.reason ->> 'code' is distinct from 'CANCELLED' and ${ranLastFile})))
     order by import_no limit ${limit}`)

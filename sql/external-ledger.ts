@@ -21,7 +21,10 @@ const ExternalRowState = z.object({
   kind: z.number().nullable(),
   /** How many creates of the row were not answered in the chain. */
   creates: z.number(),
-  /** Whether each unanswered create of the row had the same unique value. `digests`: see `UniqueKeys`. */
+  /**
+   * Whether all unanswered creates of the row share a unique value. Digests that an earlier build did not store count as equal. `digests`: see
+   * `UniqueValueDigests`.
+   */
   hasUniqueKey: z.boolean(),
   digests: z.instanceof(Buffer).nullable(),
   sending: z.boolean(),

@@ -33,14 +33,15 @@ const isUnwritten = sql.fragment`exists (
 
 /**
  * Finds the firing that left this import to a person, and locks its schedule. The firing ended without a run and without a decision, or its run
- * stopped before its first row. Considers only the newest firing of the import.
+ * stopped before its first row. `isOpen`: the firing has not started its run yet, so the import is not left to a person. Considers only the newest
+ * firing of the import.
  */
 export const lockKeptFiring = (tx: Tx, {org, importId}: OfImport) =>
-  tx.maybeOne(sql.type(z.object({id: z.string(), scheduleId: z.string()}))`
-    select f.id, f.schedule_id as "scheduleId"
+  tx.maybeOne(sql.type(z.object({id: z.string(), scheduleId: z.string(), isOpen: z.boolean()}))`
+    select f.id, f.schedule_id as "scheduleId", f.state in ('due', 'working') as "isOpen"
     from imports i join firings f on f.import_no = i.import_no join schedules s on s.id = f.schedule_id
     where i.org_id = ${org} and i.id = ${importId}
-      and ((f.outcome in ('drifted', 'failed') and f.decision is null and f.run_no is null) or ${isUnwritten})
+      and ((f.outcome in ('drifted', 'failed') and f.decision is null and f.run_no is null) or f.state in ('due', 'working') or ${isUnwritten})
       and not exists (select from firings n where n.import_no = f.import_no and n.id > f.id)
     for no key update of s`)
 

@@ -70,7 +70,7 @@ export const markMailQueued = (tx: Tx, {org, id}: InvitationRef) =>
   tx.query(sql.type(z.object({}))`update invitations set mail_queued_at = lading_now() where org_id = ${org} and id = ${id}`)
 
 /** Stores that the invitation no longer waits for its e-mail, and when it was mailed. */
-export const settleMail = (db: Db, {org, id, isMailed}: InvitationRef & {isMailed: boolean}) =>
+export const markMailDone = (db: Db, {org, id, isMailed}: InvitationRef & {isMailed: boolean}) =>
   db.query(sql.type(z.object({}))`
     update invitations set mail_queued_at = null, mailed_at = case when ${isMailed} then lading_now() else mailed_at end
     where org_id = ${org} and id = ${id}`)

@@ -80,7 +80,7 @@ export const markInvited = (tx: Tx, {org, person}: {org: string; person: string}
 export const markUninvited = (tx: Tx, {org, person}: {org: string; person: string}) =>
   tx.query(sql.type(z.object({}))`update members set invited = false where org_id = ${org} and person_id = ${person} and invited`)
 
-/** Finds the person's newest membership whose `invited` flag is set, or null. Memberships of open orgs come first. */
+/** Finds the person's newest membership with the flag `invited` in an open org. Falls back to closed orgs, then to null. */
 export const findInvited = (db: Db, person: string) =>
   db.maybeOne(sql.type(z.object({org: z.string(), role: Role}))`
     select org_id as org, role from members join orgs on orgs.id = org_id

@@ -54,7 +54,7 @@ type NoticeTarget = {org: string; kind: string; schedule: string | null}
 
 /**
  * Lists enabled endpoints that subscribe to this kind for all schedules or for this one, or that a rule of the org or schedule names for this kind.
- * Locks them, so that disabling an endpoint waits for the deliveries and can drop them. Without `isForPeople`, leaves out chats.
+ * Locks them, so that disabling an endpoint waits for the deliveries and can drop them. Without `isForPeople`, leaves out endpoints of Slack and Teams.
  */
 export const listEndpointsToNotify = (tx: Tx, {org, kind, schedule, isForPeople}: NoticeTarget & {isForPeople: boolean}) =>
   tx.anyFirst(sql.type(z.object({id: z.string()}))`

@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
+import {hasChanges} from './discoveries.ts'
 import {ranLastFile} from './firings.ts'
 
 const Empty = z.object({})
@@ -111,19 +112,29 @@ export const deleteOldJobs = (db: Db, {org, days, limit}: Old) =>
         order by created_at limit ${limit}))`),
   )
 
-/** Deletes old discoveries of the org's connections. Keeps the newest two of each connection, and those that a check or a run refers to. */
+/**
+ * Deletes old discoveries of the org's connections. Keeps the newest two of each connection, and those that a check or a run refers to. Of a
+ * discovery with changes, deletes only the modules while an older import stays, because checks and re-checks of that import read the changes.
+ */
 export const deleteOldDiscoveries = (db: Db, {org, limit}: Omit<Old, 'days'>) =>
-  gone(
-    db.query(sql.type(Empty)`
+  db.oneFirst(sql.type(z.object({count: z.number()}))`
       with ranked as (
         select d.id, row_number() over (partition by connector_id order by d.id desc) as place
         from discoveries d join connectors c on c.id = d.connector_id where c.org_id = ${org}),
       old as (select id from ranked where place > 2),
       named as (
         select document ->> 'discovery' as id from runs join run_snapshots using (snapshot_no) where org_id = ${org} and exists (select from old)
-        union select discovery_id from checks join imports using (import_no) where org_id = ${org})
-      delete from discoveries where id in (select id from old except select id from named limit ${limit})`),
-  )
+        union select discovery_id from checks join imports using (import_no) where org_id = ${org}),
+      unnamed as (
+        select d.id, ${hasChanges} and exists (
+            select from imports i where i.org_id = ${org} and i.connector_id = d.connector_id and i.expired_at is null and i.created_at <= d.created_at
+          ) as is_read
+        from discoveries d where id in (select id from old except select id from named)),
+      chosen as (
+        select * from unnamed u where not is_read or exists (select from discovered_modules m where m.discovery_id = u.id) limit ${limit}),
+      emptied as (delete from discovered_modules where discovery_id in (select id from chosen where is_read)),
+      deleted as (delete from discoveries where id in (select id from chosen where not is_read))
+      select count(*) from chosen`)
 
 /** Deletes slot budgets and quotas of CRM orgs without a connection. A call that ends after the deletion of its connection may store them. */
 export const deleteForgotten = async (tx: Tx): Promise<number> => {

@@ -10,7 +10,7 @@ export const keepRoute = (db: Db, {run, flow, match, why}: RunRoute) =>
     on conflict (run_no, flow_no) do update set match = excluded.match, why = excluded.why`)
 
 /** Whether an owner of the run chose record calls for the flow. */
-export const isWrittenByRecords = (db: Db, {run, flow}: Pick<RunRoute, 'run' | 'flow'>) =>
+export const usesRecordCalls = (db: Db, {run, flow}: Pick<RunRoute, 'run' | 'flow'>) =>
   db.exists(sql.type(z.object({}))`select from run_routes where run_no = ${run} and flow_no = ${flow} and write = 'records'`)
 
 type WriteRoute = {run: number; flow: number; write: 'records' | 'bulk'; why: string}

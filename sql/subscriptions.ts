@@ -25,7 +25,7 @@ const Subscription = z.object({
   pending: PendingPlan.nullable(),
   overageItemId: z.string().nullable(),
   card: z.string().nullable(),
-  /** What the items cost while the plan item has the price `paid.priceId`. An earlier release changes `priceId` without these amounts. */
+  /** The amounts apply only if `paid.priceId` equals `priceId`. An earlier release changes `priceId` and leaves the amounts. */
   paid: Amounts.extend({priceId: z.string()}).nullable(),
   readAt: z.string(),
 })

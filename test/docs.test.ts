@@ -88,7 +88,7 @@ test('every npm script that a page names exists', t => {
   t.deepEqual(missing, [])
 })
 
-test('docs/operations.md names the file that runs in a container behind each npm script for operators', t => {
+test('docs/operations.md names the file that an operator runs in a container instead of each npm script', t => {
   const {scripts} = JSON.parse(read('package.json')) as {scripts: Record<string, string>}
   for (const script of ['migrate', 'maintenance', 'secrets']) t.true(read('docs/operations.md').includes(`| \`${scripts[script]}`), script)
 })

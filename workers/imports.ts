@@ -1,6 +1,6 @@
 import {runImport} from '../shared/jobs.ts'
 import {executeRun} from './engine/run.ts'
-import {statisticsRefreshed} from './engine/settle/statistics.ts'
+import {waitForStatistics} from './engine/settle/statistics.ts'
 import {type Worker, worker} from './worker.ts'
 
 /** Executes a run until it ends or pauses. The run's lease decides which process owns it. */
@@ -12,6 +12,6 @@ export default {
   name: runs.name,
   async start(queue, deps) {
     await runs.start(queue, deps)
-    return statisticsRefreshed
+    return waitForStatistics
   },
 } satisfies Worker

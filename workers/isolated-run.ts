@@ -9,7 +9,7 @@ import {openTracing, traced} from '../shared/telemetry/tracing.ts'
 import {openDatabase, openHot} from '../sql/database.ts'
 import type {IsolatedRunInput, IsolatedRunMessage, IsolatedRunResult} from './engine/recover/crash-isolation.ts'
 import {type ExecuteOptions, executeRunInProcess, type RunState} from './engine/run.ts'
-import {statisticsRefreshed} from './engine/settle/statistics.ts'
+import {waitForStatistics} from './engine/settle/statistics.ts'
 import {watchOver} from './watchdog.ts'
 
 const name = 'isolated run'
@@ -50,7 +50,7 @@ const executeOnce = async ({config, org, id, parent}: IsolatedRunInput, options:
   try {
     return await traced(name, {parent, attributes: {'lading.run': id}}, () => executeRunInProcess(tools, {org, id}, options))
   } finally {
-    await statisticsRefreshed()
+    await waitForStatistics()
     await crm.close()
     await budget.close()
     await hot.end()

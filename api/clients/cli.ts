@@ -1,7 +1,7 @@
 import {writeSync} from 'node:fs'
 import {Command, CommanderError} from 'commander'
 import {EXIT} from './cli/exit-codes.ts'
-import {type Failure, failureOf, usage} from './cli/failure.ts'
+import {assertToken, type Failure, failureOf, usage} from './cli/failure.ts'
 import {openInterrupt} from './cli/interrupt.ts'
 import {type Output, openOutput} from './cli/output.ts'
 import {clean} from './cli/phrases.ts'
@@ -75,6 +75,7 @@ export const createProgram = async ({settings, out, args, exit, keepHelp, interr
   const program = new Command('lading')
   const server = () => program.opts<{server?: string}>().server
   const open = async () => {
+    if (settings.token) assertToken(settings.token)
     const session = await openSession(settings, server())
     if (out.isTerminal) out.useDateFormat(await readDateFormat(session))
     return session

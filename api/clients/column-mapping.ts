@@ -12,9 +12,9 @@ export const mapColumn = ({apiName, type}: Pick<Field, 'apiName' | 'type'>, colu
 type DefaultMapping = Partial<Mapping> & {skip?: boolean}
 
 /**
- * Returns the org's default mappings whose columns exist in the file, and those that need no column. `seeds`: the module's seed mappings, which precede
- * the default mappings in the fields' annotations. Leaves out excluded fields. A field that the org skips gets a mapping that skips it, so that no
- * proposal maps it.
+ * Returns for each field its seed mapping or default mapping, if the mapping needs no column or the file has its column. A seed mapping of the module
+ * precedes the default mapping in the annotation of the field. Leaves out excluded fields. A field that the org skips gets a mapping that skips it,
+ * so that no proposal maps it. `seeds`: the seed mappings of the module.
  */
 export const usualMappings = (
   fields: readonly Pick<Field, 'apiName' | 'annotation' | 'excluded'>[],

@@ -39,4 +39,5 @@ export const followJob = async ({client, path, mostMs, signal, tell}: Following)
   return null
 }
 
-const isPassing = (error: unknown) => error instanceof Unreachable || (error instanceof ApiError && [429, 502, 503].includes(error.status))
+const isPassing = (error: unknown) =>
+  error instanceof Unreachable || (error instanceof ApiError && [429, 502, 503, 504].includes(error.status))

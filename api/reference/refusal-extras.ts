@@ -13,7 +13,7 @@ const by = (name: string, what: string) => z.literal(name).describe(what)
 const plan = {
   planKey: z.string().describe('The plan'),
   name: z.string().describe('The name'),
-  limit: z.int().nullable().describe('The limit that it would set now. Null: not a number'),
+  limit: z.int().nullable().describe('The limit that the plan would set in this period. Null: not a number'),
 }
 
 const Lift = z

@@ -58,7 +58,9 @@ history window of the plan. The download itself is recorded.`,
         'content-type': 'application/x-ndjson; charset=utf-8',
         'content-disposition': `attachment; filename="audit-${caller.org}.ndjson"`,
       }
-      return reply({headers, body: await exportAudit(db, actorOf(caller, request), query)})
+      // HEAD downloads nothing, and each export records itself as a download.
+      const body = request.method === 'HEAD' ? '' : await exportAudit(db, actorOf(caller, request), query)
+      return reply({headers, body})
     },
   }),
 ]

@@ -83,7 +83,7 @@ export default [
     access: {role: 'admin'},
     summary: 'Check how the CRM of a connection behaves',
     description:
-      'Checks facts that the documents of the CRM leave open. It makes about 60 read calls of one API credit each, in at most four minutes. The connection then follows the results. With `write`, about 25 more calls create, change and delete test records whose names begin with "Lading doctor". This needs a sandbox org; otherwise the job is refused with NOT_A_SANDBOX. One run at a time per connection: until it ends, the same request answers its job, and a request with another `write` is refused with BUSY.',
+      'Checks facts that the documents of the CRM leave open. It makes about 60 read calls of one API credit each, in at most four minutes. The connection then follows the results. With `write`, about 25 more calls create, change and delete test records named "Lading doctor …", or with the last characters of this name in a short field. This needs a sandbox org; otherwise the job is refused with NOT_A_SANDBOX. One run at a time per connection: until it ends, the same request answers its job, and a request with another `write` is refused with BUSY.',
     answers: {200: ofRun, 202: ofRun},
     refusals: ['NOT_FOUND', 'NOT_OFFERED', 'WRITES_PAUSED', 'BUSY'],
     example: {body: {write: false}},

@@ -180,7 +180,8 @@ export default [
     access: {role: 'operator', embed: 'own'},
     mayRefuseAfterChange: true,
     summary: 'Assign files to the slots of the template',
-    description: 'Each file is read with the options of its slot. The import is ready once every slot is filled and all flows fit.',
+    description:
+      'Each file is read with the options of its slot. The import is ready once every slot is filled and all flows fit. The `ETag` is the new version.',
     answers: {200: ImportAnswer},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'IMPORT_RUNNING', 'SOURCE_NOT_FOUND', 'FAILED_FILE', 'BUSY', ...ofReading],
     example: {body: {accounts: sourceId}, answer: {import: wholeImport}},
@@ -188,7 +189,7 @@ export default [
     body: Slots,
     async handle(input) {
       const sources = Object.entries(input.body).map(([slot, sourceId]) => ({slot, sourceId}))
-      return replyWhole(input, await fillSlots(input, {org: input.caller.org, importId: input.params.id}, sources))
+      return answer(input, await fillSlots(input, {org: input.caller.org, importId: input.params.id}, sources))
     },
   }),
   route({

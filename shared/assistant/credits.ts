@@ -39,7 +39,7 @@ type CreditsDeps = {db: Pool; queue: Queue; config: Pick<Config, 'MODEL_TIMEOUT_
  * The result of work that costs credits. `keep` runs in the settling transaction, so its writes are committed only if the work is charged.
  * `uncharged`: the usage of failed parts, which is counted and not charged.
  */
-type CreditedWork<T> = {value: T; usage: Usage; uncharged?: Usage; keep?: (tx: Tx) => Promise<unknown>}
+type BillableWork<T> = {value: T; usage: Usage; uncharged?: Usage; keep?: (tx: Tx) => Promise<unknown>}
 
 type ChargedWork<T> = {value: T; usage: Usage; credits: number; balance: Balance}
 
@@ -52,7 +52,7 @@ type ChargedWork<T> = {value: T; usage: Usage; credits: number; balance: Balance
 export const withCredits = async <T>(
   deps: CreditsDeps,
   heldCredits: HeldCredits,
-  work: (spent: (usage: Usage) => void, mayCost: (total: Usage) => Promise<boolean>) => Promise<CreditedWork<T>>,
+  work: (spent: (usage: Usage) => void, mayCost: (total: Usage) => Promise<boolean>) => Promise<BillableWork<T>>,
 ): Promise<ChargedWork<T>> => {
   const {db, queue} = deps
   const {org, feature} = heldCredits

@@ -15,31 +15,31 @@ import type {Interval} from './subscription.ts'
 
 export type WantedPlan = {target: ChangeTarget; wanted: WantedPlace}
 
-export type AskedPlan = {planKey: string; interval: Interval}
+export type RequestedPlan = {planKey: string; interval: Interval}
 
 /**
- * Finds the requested plan. The present plan, which takes a pending change back, keeps its version and price, even if these are not for sale. Throws
- * NOT_SOLD if another plan is not for sale.
+ * Finds the requested plan. A request for the present plan cancels a pending change. The present plan then keeps its version and price, even if they
+ * are not for sale. Throws NOT_SOLD if another plan is not for sale.
  */
-export const findWanted = async (db: Db, terms: Terms, {planKey, interval}: AskedPlan): Promise<WantedPlan> => {
+export const findRequestedPlan = async (db: Db, terms: Terms, {planKey, interval}: RequestedPlan): Promise<WantedPlan> => {
   if (planKey === 'free') return {target: {planKey, planVersionId: null, interval: null, price: null}, wanted: 'free'}
-  const own = ownTarget(terms)
+  const own = presentPlanTarget(terms)
   if (terms.plan && own.planKey === planKey && own.interval === interval)
     return {target: own, wanted: {planKey, rank: terms.plan.rank, interval}}
   const {plan, price} = await findPlanForSale(db, {planKey, interval})
   return {target: {planKey, planVersionId: plan.id, interval, price}, wanted: {planKey, rank: plan.rank, interval}}
 }
 
-/** Returns the plan that the subscription pays for, as the target of a change that takes a pending change back. */
-export const ownTarget = ({plan, read, item}: Terms): ChangeTarget => ({
+/** Returns the plan that the subscription pays for. A change to this plan cancels a pending change. */
+export const presentPlanTarget = ({plan, read, item}: Terms): ChangeTarget => ({
   planKey: plan?.key ?? 'unknown',
   planVersionId: read.planVersionId,
   interval: read.interval,
   price: item.price.id,
 })
 
-/** Throws NOT_SOLD, without a call to the provider, if the plan is neither for sale nor the org's plan in our rows. */
-export const assertOffered = async (db: Db, org: string, {planKey, interval}: AskedPlan): Promise<void> => {
+/** Throws NOT_SOLD if the plan is neither for sale nor stored as the org's plan. Does not call the payment provider. */
+export const assertPlanRequestable = async (db: Db, org: string, {planKey, interval}: RequestedPlan): Promise<void> => {
   if (planKey === 'free') return
   const own = await findSubscription(db, org)
   const plan = own?.interval === interval && own.planVersionId !== null ? await findPlanVersion(db, own.planVersionId) : null

@@ -13,7 +13,15 @@ import {confirmationOf, settleConfirming} from './plan-change-confirm.ts'
 import {executeChange, firstCall, type PlanChangeOutcome, type PlanChangeDeps as Running, wantsConfirmation} from './plan-change-run.ts'
 import {settleUnsettled, supersede, unconfirmed} from './plan-change-settle.ts'
 import {readTerms, type Terms} from './plan-change-terms.ts'
-import {type AskedPlan, assertMayBuy, assertOffered, findWanted, kindOf, ownTarget, refusePayment} from './plan-change-wanted.ts'
+import {
+  assertMayBuy,
+  assertPlanRequestable,
+  findRequestedPlan,
+  kindOf,
+  presentPlanTarget,
+  type RequestedPlan,
+  refusePayment,
+} from './plan-change-wanted.ts'
 import {planEndOf} from './plan-end.ts'
 import {assertAsShown, readSecond, withinPeriod} from './preview.ts'
 import {readPreview, type ShownPreview} from './preview-token.ts'
@@ -35,14 +43,14 @@ const requestChange = async (
 ): Promise<PlanChangeAnswer> => {
   const {config, db} = deps
   await assertMayBuy(deps, org)
-  const asked = {planKey, interval}
-  await assertOffered(db, org, asked)
+  const requested = {planKey, interval}
+  await assertPlanRequestable(db, org, requested)
   const shown =
     previewToken === undefined ? null : await readPreview(config.SESSION_KEYS, previewToken, {org, person}, await readSecond(db))
   return onceSettled(deps, org, async (billingLease, earlier) => {
-    if (earlier && isSame(earlier.change, asked, shown) && !isGone(earlier)) return answerOf(deps, earlier)
+    if (earlier && isSame(earlier.change, requested, shown) && !isGone(earlier)) return answerOf(deps, earlier)
     const replaced = await endConfirming(deps, billingLease, earlier)
-    return change(deps, billingLease, {org, person, asked, shown, earlier: replaced})
+    return change(deps, billingLease, {org, person, requested, shown, earlier: replaced})
   })
 }
 
@@ -55,7 +63,7 @@ const cancelChange = async (deps: ChangePlanDeps, {org, person}: Pick<ChangePlan
   return onceSettled(deps, org, async (billingLease, earlier) => {
     const replaced = await endConfirming(deps, billingLease, earlier)
     const terms = await readTerms(deps, org)
-    const target = ownTarget(terms)
+    const target = presentPlanTarget(terms)
     const second = withinPeriod(terms, await readSecond(deps.db))
     const made = await makeChange(deps, billingLease, {org, person, kind: 'take_back', target, terms, second, earlier: replaced})
     return answerOf(deps, made, terms)
@@ -73,7 +81,7 @@ const isGone = ({state, failure}: PlanChangeOutcome) =>
  * Returns whether an earlier change is the requested one: same plan and same interval. If the earlier change and the preview are immediate, both
  * prices must also be computed for the same second.
  */
-const isSame = ({target, kind, params}: PlanChange, {planKey, interval}: AskedPlan, shown: ShownPreview | null) =>
+const isSame = ({target, kind, params}: PlanChange, {planKey, interval}: RequestedPlan, shown: ShownPreview | null) =>
   target.planKey === planKey &&
   (planKey === 'free' || target.interval === interval) &&
   (kind !== 'now' || shown?.kind !== 'now' || shown.at === params.prorationDate)
@@ -111,15 +119,21 @@ const endConfirming = async (deps: ChangePlanDeps, billingLease: BillingLease, e
   return confirmed?.state === 'partial' ? confirmed : earlier
 }
 
-type Work = {org: string; person: string; asked: AskedPlan; shown: ShownPreview | null; earlier: PlanChangeOutcome | null}
+type RequestedChange = {
+  org: string
+  person: string
+  requested: RequestedPlan
+  shown: ShownPreview | null
+  earlier: PlanChangeOutcome | null
+}
 
 const change = async (
   deps: ChangePlanDeps,
   billingLease: BillingLease,
-  {org, person, asked, shown, earlier}: Work,
+  {org, person, requested, shown, earlier}: RequestedChange,
 ): Promise<PlanChangeAnswer> => {
   const terms = await readTerms(deps, org)
-  const {target, wanted} = await findWanted(deps.db, terms, asked)
+  const {target, wanted} = await findRequestedPlan(deps.db, terms, requested)
   const kind = await kindOf(deps.db, org, terms, {target, wanted})
   if (shown) await assertAsShown(deps, shown, {kind, target, terms})
   const second = shown?.at ?? withinPeriod(terms, await readSecond(deps.db))

@@ -20,7 +20,7 @@ import {
 } from './plan-change-answer.ts'
 import {assertNoneOpen} from './plan-change-settle.ts'
 import {readTerms, type Terms} from './plan-change-terms.ts'
-import {assertMayBuy, assertOffered, findWanted, kindOf} from './plan-change-wanted.ts'
+import {assertMayBuy, assertPlanRequestable, findRequestedPlan, kindOf} from './plan-change-wanted.ts'
 import {planEndOf} from './plan-end.ts'
 import {previewSeconds, previewStale, type ShownPreview, signPreview} from './preview-token.ts'
 import {type Interval, idOf, isoOf} from './subscription.ts'
@@ -49,10 +49,10 @@ export const previewChange = (tools: PreviewDeps, {org, person, planKey, interva
 const describePreview = async (tools: PreviewDeps, {org, person, planKey, interval}: PreviewInput): Promise<Preview> => {
   const {config, db} = tools
   await assertMayBuy(tools, org)
-  await assertOffered(db, org, {planKey, interval})
+  await assertPlanRequestable(db, org, {planKey, interval})
   await assertNoneOpen(db, org)
   const terms = await readTerms(tools, org)
-  const {target, wanted} = await findWanted(db, terms, {planKey, interval})
+  const {target, wanted} = await findRequestedPlan(db, terms, {planKey, interval})
   const kind = await kindOf(db, org, terms, {target, wanted})
   const now = await readSecond(db)
   const at = withinPeriod(terms, now)

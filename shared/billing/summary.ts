@@ -59,8 +59,8 @@ const describeSubscription = (live: Subscription | null, own: PricedPlan | null)
 })
 
 /**
- * Returns the amounts that the org pays. They differ from those of its plan if the plan got another price since, or if staff agreed a price with the
- * org. The plan's amounts remain for the other interval, and for overage that the org never enabled. Null if the amounts are not known.
+ * Returns the amounts that the org pays. They differ from the plan's amounts if the plan's price changed after the org subscribed, or if staff agreed
+ * a price. For the other interval and for overage that the org never enabled, the result has the plan's amounts. Null if the amounts are not known.
  */
 const amountsPaid = ({paid, priceId, interval}: Subscription, own: PricedPlan): PaymentAmounts | null => {
   const {amounts} = own

@@ -50,9 +50,9 @@ const issue = async (deps: TopupDeps, attempt: Attempt): Promise<void> => {
 }
 
 /**
- * Returns whether the payment can pay the invoice. The provider applies the customer's balance when the invoice is finalised. A credit that covers the
- * total would be spent in addition to the payment. A debt, or a tax that rose since the payment, would leave the invoice open. An
- * excess of the payment becomes credit again.
+ * Returns whether the payment can pay the invoice. The provider applies the customer's balance when the invoice is finalised. A customer's credit
+ * must not cover the whole total, or the customer would pay twice. A debt, or a tax increase after the payment, would leave the invoice open. The
+ * provider credits an excess to the customer.
  */
 const takesPayment = ({total, starting_balance: balance}: Stripe.Invoice, paid: number) =>
   balance <= 0 && total + balance > 0 && total + balance <= paid

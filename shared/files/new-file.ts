@@ -39,8 +39,8 @@ export type FileFindings = ExaminedFile & {reader: Reader; sniffed: SniffedFile;
 type NewFileDeps = {storage: Storage; limits: WorkbookLimits}
 
 /**
- * Reads the file to its end. A CSV file is read again to find candidate encodings if its encoding is uncertain. The same is true for a file with
- * invalid bytes that is not in UTF-16 or UTF-32, and for a file whose added apostrophes begin after the sample.
+ * Reads the file to its end. Reads a CSV file again to find candidate encodings if its encoding is uncertain, or if it has invalid bytes and is not
+ * in UTF-16 or UTF-32. Reads a CSV file again to remove the apostrophes of a failed.csv or results.csv if they begin after the sample.
  */
 export const readNewFile = async (deps: NewFileDeps, file: NewFile): Promise<FileFindings> => {
   if (file.format === 'xlsx') return readWorkbook(deps, file)

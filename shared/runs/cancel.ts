@@ -7,7 +7,7 @@ import {type AuditActor, recordAuditEvent} from '../accounts/audit/event.ts'
 import {settleRows} from '../billing/entitlements/rows.ts'
 import {endExternalRun, lockExternalRun} from './external/run.ts'
 import {leaseSeconds} from './lease-seconds.ts'
-import {cancelled} from './stop.ts'
+import {makeCancelledStop} from './stop.ts'
 
 type CancelledRun = Pick<Run, 'no' | 'org' | 'id' | 'engine' | 'dryRun'>
 
@@ -18,11 +18,11 @@ type CancelledRun = Pick<Run, 'no' | 'org' | 'id' | 'engine' | 'dryRun'>
  */
 export const cancelRun = async (db: Pool, actor: AuditActor, {no, org, id, engine, dryRun}: CancelledRun) => {
   const hasBegun = await db.transaction(async tx => {
-    const isUnbegun = await lapseRun(tx, no, cancelled({engine, dryRun}))
+    const isUnbegun = await lapseRun(tx, no, makeCancelledStop({engine, dryRun}))
     if (isUnbegun) await settleRows(tx, id)
     // An engine may have begun the run after the caller read it, so `engine` and `dryRun` may be outdated.
     const run = (isUnbegun ? null : await findRunByNo(tx, no)) ?? {engine, dryRun}
-    if (isUnbegun || (await writeStop(tx, {run: no, stop: cancelled(run)})).rowCount > 0)
+    if (isUnbegun || (await writeStop(tx, {run: no, stop: makeCancelledStop(run)})).rowCount > 0)
       await recordAuditEvent(tx, actor, {kind: 'run.cancelled', detail: {runId: id, dryRun: run.dryRun}})
     return !isUnbegun
   })

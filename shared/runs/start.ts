@@ -64,7 +64,8 @@ export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{run
   const {org, person, importId, runId, retryOf, planOf, dryRun, rows: range} = start
   const {guard, verify = null, isScheduled = false, embed = null} = start
   const left = embed && (await lockEmbedRows(tx, embed))
-  const firing = dryRun ? null : await openKeptFiring(tx, {org, importId})
+  const isFiring = isScheduled && start.role === null
+  const firing = dryRun || isFiring ? null : await openKeptFiring(tx, {org, importId})
   const found = await openImport(tx, {org, importId, dryRun})
   if (!dryRun) await assertTextDecided(tx, found)
   const retry = retryOf === undefined ? null : await findRetried(tx, {org, importNo: found.no, id: retryOf})
@@ -85,7 +86,7 @@ export const startRun = async (tx: Tx, queue: Queue, start: Start): Promise<{run
   const declaredRows = left === null ? wanted : admitEmbedRows(wanted, left, fewer)
   const id = runId ?? (await authorise(tx, {org, person, declaredRows, connector, importNo, dryRun, fewer})).runId
   const run = await lockOwnRun(tx, start, {id, connector, importNo, template: found.templateId})
-  const scheduled = isScheduled && start.role === null ? found : null
+  const scheduled = isFiring ? found : null
   const mostRows = Math.min(run.rowsLimit, most ?? run.rowsLimit)
   if (!dryRun) await assertApproved(tx, {org, rows: mostRows, plan: applied?.plan ?? null, scheduled})
   if (most !== null) await lowerRowsLimit(tx, {run: run.no, rows: most})

@@ -4,7 +4,7 @@ import type {Run} from '../../sql/runs.ts'
 type ContinuableRun = Pick<Run, 'dryRun' | 'engine'> & Partial<Pick<Run, 'undoOf'>>
 
 /** Returns the advice for a stopped run. The advice is to retry, because a new run would write the first rows again if a flow has no match fields. */
-export const canContinue = ({dryRun, engine, undoOf}: ContinuableRun): string => {
+export const adviseToContinue = ({dryRun, engine, undoOf}: ContinuableRun): string => {
   if (undoOf != null) return 'Undo the run again to continue'
   if (dryRun) return 'Nothing was written. Start another dry run, or start the run'
   return engine === 'worker'
@@ -12,9 +12,9 @@ export const canContinue = ({dryRun, engine, undoOf}: ContinuableRun): string =>
     : 'To continue, authorise another run for the remaining rows'
 }
 
-export const cancelled = (run: ContinuableRun): RunStop => ({
+export const makeCancelledStop = (run: ContinuableRun): RunStop => ({
   stopped: 'CANCELLED',
-  message: `The run was cancelled. ${canContinue(run)}`,
+  message: `The run was cancelled. ${adviseToContinue(run)}`,
 })
 
 type LimitedRun = Pick<Run, 'dryRun' | 'engine' | 'rowsLimit' | 'limitBy' | 'counted'>
@@ -24,7 +24,7 @@ export const limitStop = ({rowsLimit, limitBy, counted, ...run}: LimitedRun): Ru
   const why = limitBy === 'plan' ? `The plan lets this run write ${rowsLimit} rows` : `The run was declared to write ${rowsLimit} rows`
   return {
     stopped: 'LIMIT_ROWS_PER_RUN',
-    message: run.dryRun ? `A run would stop here: ${why.charAt(0).toLowerCase()}${why.slice(1)}` : `${why}. ${canContinue(run)}`,
+    message: run.dryRun ? `A run would stop here: ${why.charAt(0).toLowerCase()}${why.slice(1)}` : `${why}. ${adviseToContinue(run)}`,
     rowsPerRun: rowsLimit,
     stoppedBy: limitBy,
     rowsWrittenTotal: counted,

@@ -13,8 +13,8 @@ type TallyName = 'module' | 'moduleLabel' | 'phase' | 'outcome' | 'action' | 'co
 type Group = Pick<RunRowEntry, TallyName> & {rows: number; firstRow: number; message: string | null}
 
 /**
- * Counts the entries of a file's rows by module, phase, outcome, action, code, field and `linkEmpty`. Returns each group with its first row and
- * that row's message. One call searches about 50,000 rows; for a larger file, the caller adds up the pages.
+ * Counts a file's rows by the module, phase, outcome, action, code, field and `linkEmpty` of their entries. A row with several equal entries counts
+ * once. Returns each group with its first row and that row's message. One call searches about 50,000 rows; for a larger file, the caller adds up the pages.
  */
 export const tallyRows = async (deps: RunRowsDeps, foundRun: FoundRun, {source: id, cursor}: TallyQuery) => {
   const {snapshot, source} = frozenOf(foundRun, id)
@@ -24,7 +24,10 @@ export const tallyRows = async (deps: RunRowsDeps, foundRun: FoundRun, {source: 
   const groups = new Map<string, Group>()
   let reached = start - 1
   for await (const {rows, to} of readLoggedRows(deps, foundRun, {snapshot, source, from: start, withValues: false})) {
-    for (const {rowNumber, entries} of rows) for (const entry of entries) add(groups, entry, rowNumber)
+    for (const {rowNumber, entries} of rows) {
+      const counted = new Set<string>()
+      for (const entry of entries) add(groups, entry, rowNumber, counted)
+    }
     reached = Math.min(to, source.rows)
     if (reached - start >= mostLooked) break
   }
@@ -38,11 +41,14 @@ export const tallyRows = async (deps: RunRowsDeps, foundRun: FoundRun, {source: 
   }
 }
 
-const add = (groups: Map<string, Group>, entry: RunRowEntry, rowNumber: number) => {
+/** `counted`: the groups that have counted the row. */
+const add = (groups: Map<string, Group>, entry: RunRowEntry, rowNumber: number, counted: Set<string>) => {
   const hasRoom = groups.size < mostGroups || groups.has(keyOf(entry))
   const named = hasRoom ? entry : {...entry, code: null, field: null, fieldLabel: null, message: null}
   const {module, moduleLabel, phase, outcome, action, code, field, fieldLabel, linkEmpty, message} = named
   const key = keyOf(named)
+  if (counted.has(key)) return
+  counted.add(key)
   const known = groups.get(key)
   if (known) known.rows++
   else

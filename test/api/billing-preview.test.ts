@@ -260,7 +260,7 @@ test('in a trial bought ahead nothing is due now, and the first charge is at the
   await settleMoney(t, billing)
 })
 
-test('taking a pending change back keeps the price of the subscription, even if it changed or is no longer sold', async t => {
+test("cancelling a pending change keeps the subscription's price, even if the plan's price changed or is not for sale", async t => {
   const {house, stripe, payment, prices} = billing
   const {product} = payment.find(prices['business.month'])!
   const dearer = await stripe.prices.create({product, currency: 'eur', unit_amount: 9900, recurring: {interval: 'month'}})

@@ -152,7 +152,7 @@ test('a price without tax behaviour is refused while tax is collected', async t 
   )
 })
 
-test('a top-up whose tax rose before its invoice leaves a draft to staff', async t => {
+test('if the tax rises between a top-up payment and its invoice, the invoice stays a draft for staff', async t => {
   const billing = await openBilling(t, {environment, taxBehavior: 'exclusive', workers: [], webhook: false})
   const {payment, stripe, house} = billing
   const org = await openTopping(billing, {threshold: 30, monthlyCap: 500})

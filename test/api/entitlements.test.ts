@@ -85,7 +85,7 @@ test('a refusal says how many rows are left and what would lift the limit', asyn
 })
 
 /** Puts an org on Team one day before the end of its period, with all rows of the period used. */
-const openUsed = async ({used = 100_000, overage = 0} = {}) => {
+const openOrgWithUsedRows = async ({used = 100_000, overage = 0} = {}) => {
   const {org, call} = await newOrg('team.1')
   await house.db.query(sql.unsafe`update orgs set plan_anchor = lading_now() + interval '1 day' where id = ${org}`)
   const {startsAt, endsAt} = (await readPlanStatus(house.db, org)).window
@@ -95,8 +95,8 @@ const openUsed = async ({used = 100_000, overage = 0} = {}) => {
 }
 const planIn = (lift: any[]) => lift.find(({by}) => by === 'plan')
 
-test('a refusal names the lowest plan with room in the present period; the upgrade of a paid plan adds the rest of the period', async t => {
-  const {org, call} = await openUsed()
+test('a refusal names the lowest plan with room; an upgrade of a paid plan adds only the share left of the period', async t => {
+  const {org, call} = await openOrgWithUsedRows()
   const lift = async () => planIn((await authorise(call, 50_000)).body.lift)
   t.like(await lift(), {planKey: 'business', limit: 1_000_000}, 'an org that does not pay begins a new period')
   await house.db.query(sql.unsafe`
@@ -115,8 +115,8 @@ test('a refusal names the lowest plan with room in the present period; the upgra
   await reserve(600)
 })
 
-test('rows billed as overage need no room in the plan that a refusal names', async t => {
-  const {call} = await openUsed({used: 1_100_000, overage: 1_000_000})
+test('the plan that a refusal names needs no room for rows billed as overage', async t => {
+  const {call} = await openOrgWithUsedRows({used: 1_100_000, overage: 1_000_000})
   t.like(planIn((await authorise(call, 1)).body.lift), {planKey: 'business'})
 })
 

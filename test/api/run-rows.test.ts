@@ -93,6 +93,23 @@ test('rows are found by outcome, code and text, grouped by reason, and identical
   t.deepEqual(await tellAll(rows), told)
 })
 
+test('a row that two flows of one module fail alike counts once in its group', async t => {
+  const csv = 'name,number,city,employees\nA,Tw-1,Kiel,many\nB,Tw-2,Bonn,many\n'
+  const {path, run} = await runImport(org, {csv, flow: [flow, flow]})
+  const rows = `${path}/runs/${run.id}/rows`
+  const groups = await readAll(`${rows}/tally`, '', 'groups')
+  t.like(groups, [{outcome: 'failed', code: 'INVALID_VALUE', field: 'Employees', rows: 2, firstRow: 1}])
+  t.is(groups.length, 1)
+  const listed = await readAll(rows, 'code=INVALID_VALUE', 'rows')
+  t.deepEqual(
+    listed.map(({rowNumber, entries}) => [rowNumber, entries.length]),
+    [
+      [1, 2],
+      [2, 2],
+    ],
+  )
+})
+
 test('a dry run lists the planned action of each row, with old and new values of every field', async t => {
   await runImport(org, {csv: csvOf('D-'), flow})
   const csv = csvOf('D-', 'City').replace('D-1001,', 'New-1001,')

@@ -71,7 +71,7 @@ test('an account without a CRM signs in as a person without an org', async t => 
   t.is((await own.as(again.body.token)('GET', '/auth/me')).body.org, null)
 })
 
-test('a person who lost their CRM account signs in to an open org that invited them, not to one joined by the CRM', async t => {
+test('a person who lost their CRM account signs in to an open org that invited them, not to the org of that account', async t => {
   const own = await startTestDeployment(t)
   const withoutCrm = async () => {
     const visit = await beginVisit(own.as(null))

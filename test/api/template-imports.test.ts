@@ -104,8 +104,10 @@ test('files fill their named slots; a misfit is reported, and the import stays a
   const plain = await ok(upload(call, at, 'title;when\n A ;01/02/2026\n', 'name=c.csv'), 201)
   t.is(plain.filled, undefined)
   t.like((await ok(call('PUT', `${at}/slots`, {leads: one.source.id}), 200)).import, {state: 'draft'}, 'the other is waited for')
-  const {import: bound} = await ok(call('PUT', `${at}/slots`, {deals: plain.source.id}), 200)
+  const filled = await call('PUT', `${at}/slots`, {deals: plain.source.id})
+  const {import: bound} = filled.body
   t.like(bound, {state: 'ready'})
+  t.is(filled.headers.get('etag'), (await call('GET', at)).headers.get('etag'))
   const source = bound.sources.find(({id}: any) => id === plain.source.id)
   t.deepEqual([source.cleaning.length, source.choices], [1, {when: {dateOrder: 'dmy'}}])
   t.deepEqual(
@@ -165,7 +167,7 @@ for (const [why, step, file, message] of UNFIT)
     t.like(await put(leadsCsv), {state: 'ready', waiting: []})
   })
 
-test('a sheet without rows in the range of its filled slot empties the slot', async t => {
+test('a slot becomes empty if a person picks a sheet without rows in the range of the slot', async t => {
   const {org, call, connector} = await open()
   const sources = [{...leadsTemplate().sources[0]!, reader: {range: 'A2'}}]
   const {id} = await makeTemplate(call, org, {connectorId: connector, sources})

@@ -84,7 +84,7 @@ test('a file that cannot be read as the template defines is refused with the rea
   await frame.getByRole('button', {name: 'Import 1 row'}).waitFor()
 })
 
-test('an embedded run that waits, and one that is refused, have no link that leaves the import', async () => {
+test('an embedded run that waits, and a refused start, show no link that leaves the import', async () => {
   const call = opened.world.as(await opened.world.signIn('ana@example.org'))
   const [{id}] = (await call('GET', `/orgs/${embedding.org}/connectors`)).body.connectors
   const pauseWrites = async (paused: boolean) => {

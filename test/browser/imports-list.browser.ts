@@ -69,7 +69,7 @@ test('imports are found by name, renamed, archived and listed again, and the las
   assert.deepEqual(visitor.complaints, [])
 })
 
-test('a blank at a pause in typing stays in the search field', async () => {
+test('a trailing blank stays in the search field when the user pauses while typing', async () => {
   const visitor = await here.open()
   const {page} = visitor
   await enter(visitor, session)

@@ -131,6 +131,46 @@ test('a module whose fields were never read offers to read them', async () => {
   await page.getByRole('group', {name: 'Match fields'}).waitFor()
 })
 
+test('unsaved general settings stay after another admin changed the settings, and the other changes are kept', async () => {
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/settings`)
+  await page.getByLabel('Expression context').fill('{"region": "south"}')
+  await ok(org.call('PATCH', `/orgs/${org.org}/config/settings`, {aiSamplePolicy: 'deny'}), 200)
+  await page.getByRole('button', {name: 'Save', exact: true}).click()
+  await page.getByRole('button', {name: 'Try again'}).click()
+  await page.getByLabel('Data sent to AI').and(page.locator(':has(option[value=deny]:checked)')).waitFor()
+  assert.equal(await page.getByLabel('Expression context').inputValue(), '{"region": "south"}')
+  await page.getByRole('button', {name: 'Save', exact: true}).click()
+  await page.locator('.toast').filter({hasText: 'Settings saved'}).waitFor()
+  await page.getByRole('button', {name: 'Save', exact: true, disabled: true}).waitFor()
+  const {settings} = await ok(org.call('GET', `/orgs/${org.org}/config/settings`), 200)
+  assert.deepEqual([settings.expressionContext, settings.aiSamplePolicy], [{region: 'south'}, 'deny'])
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('unsaved settings of a module stay after another admin changed the module', async () => {
+  const change = (changed: object) =>
+    ok(org.call('PATCH', `/orgs/${org.org}/config/modules/Deals?connector=${org.connector}`, changed), 200)
+  await change({singular: null, onEdited: null})
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/settings/modules/${org.connector}/Deals`)
+  await page.getByLabel('Singular name').fill('Bargain ')
+  await change({onEdited: 'keep'})
+  await page.getByRole('button', {name: 'Save', exact: true}).click()
+  await page.getByRole('button', {name: 'Try again'}).click()
+  await page.locator('select:has(option[value=keep]:checked)').waitFor()
+  await page.getByRole('button', {name: 'Save', exact: true}).click()
+  await page.locator('.toast').filter({hasText: 'Module saved'}).waitFor()
+  await page.getByRole('button', {name: 'Save', exact: true, disabled: true}).waitFor()
+  const {module} = await ok(org.call('GET', `/orgs/${org.org}/config/fields/Deals?connector=${org.connector}`), 200)
+  assert.deepEqual([module.singular, module.onEdited], ['Bargain', 'keep'])
+  assert.deepEqual(visitor.complaints, [])
+})
+
 test('unsaved general settings stay after the configuration changed meanwhile', async () => {
   const visitor = await here.open()
   const {page} = visitor
@@ -150,7 +190,7 @@ test('unsaved general settings stay after the configuration changed meanwhile', 
   assert.deepEqual(visitor.complaints, [])
 })
 
-test('a module moved before the list shows the previous move does not revert that move', async () => {
+test('moving a module before the list shows the previous move does not revert the previous move', async () => {
   const order = async (): Promise<string[]> => {
     const {modules} = await ok(org.call('GET', `/orgs/${org.org}/config/modules?connector=${org.connector}`), 200)
     return modules.filter(({key}: any) => key !== null).map(({label}: any) => label)
@@ -173,7 +213,8 @@ test('a module moved before the list shows the previous move does not revert tha
   await down.click()
   await moved(first).waitFor()
   const up = page.getByRole('button', {name: `Move ${third} up`})
-  await up.click()
+  await up.and(page.locator('[aria-disabled=true]')).waitFor()
+  await up.click({force: true})
   held.resolve()
   await page.getByRole('row').nth(2).filter({hasText: first}).waitFor()
   assert.deepEqual(await order(), [second, first, third])
@@ -183,7 +224,7 @@ test('a module moved before the list shows the previous move does not revert tha
   assert.deepEqual(visitor.complaints, [])
 })
 
-test('a new import of a template uses the connection of the template, and no connection that was disconnected since it was chosen', async () => {
+test('a new import uses the connection of its template, and never a chosen connection that was disconnected later', async () => {
   const {world} = here
   const {org: other, token} = await world.makeOrg()
   const call = world.as(token)

@@ -79,7 +79,7 @@ test('rows with questions are counted as such, and an earlier preview says that 
   assert.deepEqual(visitor.complaints, [])
 })
 
-test('a run is known behind twenty newer dry runs, so that a run that would create its records again must be confirmed', async () => {
+test('twenty newer dry runs do not hide an earlier run, so a user must confirm a run that would create records again', async () => {
   const org = await openOrg(here.world)
   const {path, run} = await runImport(org, {csv: accountRows(2, 'D-'), flow: {...accounts, match: null}})
   for (let n = 0; n < 20; n++) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
 import {type Org, ok, openOrg} from '../support/importing.ts'
+import {addConnector} from '../support/registry.ts'
 import {makeTemplate} from '../support/schedules.ts'
 import {assertAccessible, assertFits, enter, picture, settled, stage} from './stage.ts'
 import * as person from './steps.ts'
@@ -164,7 +165,22 @@ test('a template without a connection is checked against the chosen one of sever
   assert.deepEqual(visitor.complaints, [])
 })
 
-test('a connection that another CRM user connects again is reported as not connected', async () => {
+test('an operator is advised to ask an admin if the connection of a template ended', async () => {
+  await addConnector(here.world, org.org, 'Spare')
+  const operator = await here.world.makeOrg({org: org.org, role: 'operator'})
+  const setState = (state: string) => here.world.hot.query('update connectors set state = $2 where id = $1', [org.connector, state])
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, operator.token)
+  await setState('ended')
+  await page.goto(`${here.world.url}/#/imports/new?template=${template}`)
+  await page.getByText('Ask an admin to connect it again').waitFor()
+  assert.equal(await page.getByRole('link', {name: 'Go to connections'}).count(), 0)
+  await setState('connected')
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('signing in as another CRM user at “Connect again” is reported, and adds a second connection', async () => {
   const visitor = await here.open()
   const {page} = visitor
   await enter(visitor, org.session)
@@ -198,5 +214,39 @@ test('unsaved changes of the notices stay when a webhook is removed', async () =
   await page.getByRole('button', {name: 'Save', exact: true, disabled: true}).waitFor()
   const {notices} = await ok(org.call('GET', `/orgs/${org.org}/notices`), 200)
   assert.deepEqual([notices.endpoints, notices.on.toSorted()], [[stays.webhook.id], ['plan.waiting', 'run.held']])
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('unsaved changes of the notices stay beside changes that another admin made, and no change is reverted', async () => {
+  const add = async (url: string) => (await ok(org.call('POST', `/orgs/${org.org}/webhooks`, {url, kind: 'slack'}), 201)).webhook
+  const [before, added] = [await add('https://hooks.example.com/before'), await add('https://hooks.example.com/of-another-admin')]
+  const save = (rule: object) =>
+    ok(org.call('PUT', `/orgs/${org.org}/notices`, {emails: [], endpoints: [before.id, added.id], on: ['run.held'], ...rule}), 200)
+  await save({endpoints: [before.id]})
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/settings/notices`)
+  const addHere = async (url: string) => {
+    await page.getByLabel('URL').fill(url)
+    await page.getByRole('button', {name: 'Add', exact: true}).click()
+    await page.getByRole('rowheader', {name: url}).waitFor()
+  }
+  await page.getByLabel('A plan waits for approval').waitFor()
+  await save({})
+  await addHere('https://hooks.example.com/first')
+  assert.ok(await page.getByLabel(added.url, {exact: true}).isChecked())
+  assert.ok(await page.getByRole('button', {name: 'Save', exact: true}).isDisabled(), 'the change of another admin is not unsaved')
+  await page.getByLabel('A plan waits for approval').check()
+  await save({on: ['run.held', 'run.ended']})
+  await addHere('https://hooks.example.com/second')
+  await page.getByRole('button', {name: 'Save', exact: true}).click()
+  await page.locator('.toast').filter({hasText: 'Notices saved'}).waitFor()
+  await page.getByRole('button', {name: 'Save', exact: true, disabled: true}).waitFor()
+  const {notices} = await ok(org.call('GET', `/orgs/${org.org}/notices`), 200)
+  assert.deepEqual(
+    [notices.endpoints.toSorted(), notices.on.toSorted()],
+    [[before.id, added.id].toSorted(), ['plan.waiting', 'run.ended', 'run.held']],
+  )
   assert.deepEqual(visitor.complaints, [])
 })

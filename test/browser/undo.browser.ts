@@ -27,6 +27,11 @@ test('a person previews the undo of a run, undoes it, and finds the way to take 
   assert.equal(crm.count('example', 'Accounts'), 4)
   await picture(page, 'undo-preview')
   const preview = page.url()
+  assert.equal(await page.getByRole('button', {name: /^Download/}).count(), 0, 'a dry run has no results to download')
+  await page.getByRole('link', {name: '1 row, show rows'}).click()
+  await page.locator('.review-rows tbody tr').first().waitFor()
+  assert.equal(await page.locator('.review-rows tbody tr').count(), 1, 'the reason leads to its row')
+  await page.goBack()
   await page.getByRole('main').getByRole('link', {name: 'View rows'}).first().click()
   await page.getByText('Preview of an undo').waitFor()
   await page.getByRole('link', {name: 'Ready 3'}).click()
@@ -74,6 +79,28 @@ test('a person previews an undo from the list of runs, which leads to the undo o
   await actions().last().click()
   await page.getByRole('link', {name: 'View the undo'}).click()
   await page.getByText('Rows: 0 restored, 2 deleted, 0 kept').waitFor()
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('an API of an earlier version, which ignores the kind of runs asked for, makes no run appear twice', async () => {
+  const org = await openOrg(here.world)
+  const {path, run} = await runImport(org, {csv: accountRows(2, 'T-'), flow: accounts})
+  await ok(org.call('POST', `${path}/runs`, {retryOf: run.id}), 202)
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.route(/\/runs\?dryRun=/, route =>
+    route.continue({
+      url: route
+        .request()
+        .url()
+        .replace(/dryRun=\w+&/, ''),
+    }),
+  )
+  await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/results`)
+  const runs = page.getByLabel('Run', {exact: true}).locator('option')
+  await runs.nth(1).waitFor({state: 'attached'})
+  assert.equal(await runs.count(), 2)
   assert.deepEqual(visitor.complaints, [])
 })
 

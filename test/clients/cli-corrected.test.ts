@@ -47,7 +47,7 @@ test.serial('failed.csv is corrected, sent back and retried, and no row is writt
   )
 })
 
-test.serial('a retry with a correction that is not watched prints one document', async t => {
+test.serial('`retry --corrected --json` without `--watch` prints one JSON document', async t => {
   const first = await home.run([
     'import',
     home.put('gap.csv', accountRows(1, 'Gap-').replace(/^[^,\n]*(?=,Gap-)/m, '')),

@@ -187,6 +187,7 @@ test('each error gives its cause, the next step and a separate exit code', async
     [['import', 'nowhere.csv', '-t', 'Companies'], {}, 4, /^Error: File not found: nowhere\.csv\nCheck the path/],
     [['import', home.put('two.csv', 'a,b\n1,2\n'), '-t', 'Companies'], {}, 7, /\nError: .*\(INVALID\)\n .*The file has no column "name"\n/],
     [['whoami'], {LADING_TOKEN: 'lading_nonsense'}, 5, /Sign in again with: lading login/],
+    [['whoami'], {LADING_TOKEN: 'lading_a\nlading_b'}, 4, /^Error: The token contains a space, a line break (?!.*lading_a)/],
     [['whoami'], {LADING_URL: 'http://127.0.0.1:1'}, 6, /^Error: Could not reach .*\nCheck the /],
     [['results', 'run_01k9m0v6f8e2r4t7w3y5z1a2b3'], {}, 7, /\(RUN_NOT_FOUND\)\nList runs with: lading runs/],
   ]
@@ -218,6 +219,20 @@ test('a file with an ambiguous encoding is imported only with --encoding, and is
   t.is(code, 0, err)
   t.regex(err, /Resuming imp_/)
   t.deepEqual(namesOf('Enc-'), ['Jörg'])
+})
+
+test('a repeated import uploads a file again that a person removed from the import', async t => {
+  const path = home.put('removed.csv', Buffer.from('name,number,city\nJörg,Gone-1,Köln\n', 'latin1'))
+  const words = ['import', path, '--template', 'Companies', '--watch']
+  t.is((await home.run(words)).code, 7)
+  const {imports} = await ok(org.call('GET', `/orgs/${org.org}/imports`), 200)
+  const at = `/orgs/${org.org}/imports/${imports.find(({name}: any) => name === 'removed.csv').id}`
+  const {sources} = (await ok(org.call('GET', at), 200)).import
+  await ok(org.call('DELETE', `${at}/sources/${sources[0].id}`), 200)
+  const {code, err} = await home.run([...words, '--encoding', 'windows-1252'])
+  t.is(code, 0, err)
+  t.regex(err, /Resuming imp_/)
+  t.deepEqual(namesOf('Gone-'), ['Jörg'])
 })
 
 test('a file with undecodable bytes is imported only with --accept-bad-bytes', async t => {

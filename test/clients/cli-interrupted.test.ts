@@ -1,6 +1,6 @@
 import test from 'ava'
 import {openHome, shownBy} from '../support/cli-process.ts'
-import {openCompanies} from '../support/companies.ts'
+import {companies, openCompanies} from '../support/companies.ts'
 import {accountRows, type Org, ok} from '../support/importing.ts'
 import {openStallingProxy, type StallingProxy} from '../support/stalling-proxy.ts'
 import {endAfterTests, startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
@@ -164,6 +164,65 @@ test.serial('a repeated import starts a run although a dry run of the import exi
   t.like(endOf(again.out).run, {importId: id, dryRun: false, counts: {Accounts: {created: 3}}})
 })
 
+test.serial('two equal commands that start at the same time import the files once, also if they resume a killed one', async t => {
+  const path = largeFile('Q-')
+  const args = ['import', path, '-t', 'Companies', '--watch', '--json']
+  const race = async () => {
+    house.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, action: 'hold'})
+    const both = [home.start(args), home.start(args)]
+    const refused = await Promise.race(both.map(({ended}) => ended))
+    t.is(refused.code, 4, refused.err)
+    t.regex(refused.err, /The same command is already running: process \d+ of \S+ imports these files as/)
+    const other = both.find(({child}) => child.exitCode === null)!
+    await until(other.out, text => text.includes('"event":"progress"'))
+    return other
+  }
+  const killed = await race()
+  killed.child.kill('SIGKILL')
+  await killed.ended
+  const resuming = await race()
+  house.crm.release()
+  house.crm.faults.clear()
+  const {code, out, err} = await resuming.ended
+  t.is(code, 0, err)
+  t.is(endOf(out).run.counts.Accounts.created, rows)
+})
+
+test.serial('a repeated command is refused after its run was undone, and imports again with --fresh', async t => {
+  house.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, action: 'hold'})
+  const args = ['import', home.put('undone.csv', accountRows(3, 'N-')), '-t', 'Companies', '--watch', '--json']
+  const watching = home.start(args)
+  const [id] = /run_\w+/.exec(await until(watching.out, text => text.includes('"event":"progress"')))!
+  watching.child.kill('SIGTERM')
+  await watching.ended
+  house.crm.release()
+  house.crm.faults.clear()
+  t.is((await home.run(['watch', id])).code, 0)
+  const undo = await home.run(['undo', id, '--watch'])
+  t.is(undo.code, 0, undo.err)
+  const again = await home.run(args)
+  t.is(again.code, 4, again.out)
+  t.regex(again.err, new RegExp(`Run ${id} of imp_\\w+ imported these files, and run_\\w+ undoes it`))
+  t.is((await home.run([...args, '--fresh'])).code, 0)
+})
+
+test.serial('a repeated command imports with the changed template if no run began', async t => {
+  const template = (fields: object[]) => ({...companies, name: 'Changing', flows: [{...companies.flows[0], fields}]})
+  const {fields} = companies.flows[0]!
+  const without = fields.filter(({field}: any) => field !== 'Billing_City')
+  const made = await ok(org.call('POST', `/orgs/${org.org}/templates`, template(without)), 201)
+  const allowRows = (approvalAbove: number | null) => ok(org.call('PATCH', `/orgs/${org.org}/config/settings`, {approvalAbove}), 200)
+  const args = ['import', home.put('changing.csv', accountRows(3, 'Ct-')), '-t', 'Changing', '--watch', '--json']
+  await allowRows(1)
+  t.is((await home.run(args)).code, 7)
+  await allowRows(null)
+  await ok(org.call('PUT', `/orgs/${org.org}/templates/${made.template.id}`, template(fields)), 200)
+  const {code, err} = await home.run(args)
+  t.is(code, 0, err)
+  const found = house.crm.records('example', 'Accounts').filter((one: any) => String(one.Account_Number).startsWith('Ct-'))
+  t.true(found.length === 3 && found.every((one: any) => one.Billing_City))
+})
+
 test.serial('a watch whose connection breaks reconnects and reports the end of the run', async t => {
   house.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, action: 'hold'})
   const path = home.put('cut.csv', accountRows(10, 'W-'))
@@ -172,7 +231,7 @@ test.serial('a watch whose connection breaks reconnects and reports the end of t
   await until(killed.out, text => text.includes('"event":"progress"'))
   const twice = await home.run(args)
   t.is(twice.code, 4)
-  t.regex(twice.err, /already running: process \d+ imports these files as imp_/)
+  t.regex(twice.err, /already running: process \d+ of \S+ imports these files as imp_/)
   killed.child.kill('SIGTERM')
   t.is((await killed.ended).code, 143)
 

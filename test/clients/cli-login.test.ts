@@ -105,6 +105,8 @@ test('a token is read from standard input, and a session is renewed after half i
   t.is(readSessions(home).servers[house.url].token, secret)
   const wrong = await home.run(['login', '--token', '-', '--server', house.url], {input: 'lading_wrong'})
   t.is(wrong.code, 5)
+  for (const input of [`${secret}\n${secret}\n`, `${secret}–`])
+    t.is((await home.run(['login', '--token', '--server', house.url], {input})).code, 4, input)
   t.is(readSessions(home).servers[house.url].token, secret, 'what was there stays')
 
   const {id} = await insertSession(house.db, {id: newId('ses'), person, org, role: 'owner', hours: 8})

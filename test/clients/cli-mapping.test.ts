@@ -51,6 +51,17 @@ test('a file is imported with the proposals of the matcher, and a second time it
   t.is(recordsOf('Leads', 'Email', 'fair-')[0]!.City, 'Basel')
 })
 
+test('--existing alone changes what happens to matched records, but not the match of the settings of the module', async t => {
+  const modules = `/orgs/${org.org}/config/modules/Accounts`
+  await ok(org.call('PATCH', modules, {match: {by: ['Account_Number'], onOne: 'update'}}), 200)
+  const path = home.put('numbers.csv', 'Account Name,Account Number\nFirm,Match-1\n')
+  for (const more of [['--yes'], []]) {
+    const {code, out, err} = await home.run(['map', path, '--module', 'Accounts', '--existing', 'skip', ...more])
+    t.is(code, 0, err)
+    t.like(JSON.parse(out).match, {by: ['Account_Number'], onOne: 'skip'})
+  }
+})
+
 test('without a terminal, a missing answer is refused before the upload with the option that gives it', async t => {
   const path = home.put('pipe.csv', people('pipe-'))
   const refused = async (words: string[], says: RegExp) => {

@@ -98,6 +98,42 @@ test('an import is named by its name wherever its id can be used, and a name of 
   t.like(JSON.parse(unknown.err), {code: 'IMPORT_NOT_FOUND', exit: 7})
 })
 
+test('an import whose name begins like an id is found by its name, and so is an archived import', async t => {
+  for (const name of ['imp_accounts.csv', 'run_accounts.csv']) {
+    const path = home.put(name, accountRows(1, `${name}-`))
+    t.is((await home.run(['import', path, '-t', 'Companies', '--watch'])).code, 0)
+    t.regex((await home.run(['runs', name])).out, /\tImported\t1 created\n$/)
+    t.is((await home.run(['watch', name])).code, 0)
+  }
+  const {imports} = await ok(org.call('GET', `/orgs/${org.org}/imports`), 200)
+  const {id} = imports.find(({name}: any) => name === 'imp_accounts.csv')
+  await ok(org.call('PATCH', `/orgs/${org.org}/imports/${id}`, {archived: true}), 200)
+  t.is((await home.run(['runs', 'imp_accounts.csv'])).code, 0)
+  const again = home.put('imp_accounts.csv', accountRows(2, 'imp-again-'))
+  t.is((await home.run(['import', again, '-t', 'Companies', '--watch'])).code, 0)
+  t.regex((await home.run(['runs', 'imp_accounts.csv'])).out, /\t2 created\n$/, 'the archived import does not make the name unclear')
+})
+
+test('the results of a dry run and the plan of a run are refused as JSON too', async t => {
+  const runOf = async (...more: string[]) => {
+    const {out} = await home.run(['import', home.put('kinds.csv', accountRows(1, 'Kinds-')), '-t', 'Companies', '--watch', ...more])
+    return /run_\w+/.exec(out)![0]
+  }
+  const dry = await runOf('--dry-run')
+  const real = await runOf()
+  for (const [args, code] of [
+    [[dry], 'DRY_RUN'],
+    [[dry, '--failed'], 'DRY_RUN'],
+    [[real, '--plan'], 'NOT_A_DRY_RUN'],
+  ] as const) {
+    const {code: exit, out, err} = await home.run(['results', ...args, '--json'])
+    t.deepEqual([exit, out], [7, ''], code)
+    t.like(JSON.parse(err), {code})
+    t.regex(JSON.parse(err).next, /lading results RUN/)
+  }
+  t.is(JSON.parse((await home.run(['results', dry, '--plan', '--json'])).out).rowNumber, 1)
+})
+
 test('the help of the sign-in lists every region of the CRM', async t => {
   const {out} = await home.run(['login', '--help'])
   const [, regions] = /data centre of the CRM: ([\w,\s]+?)\n\s+-/.exec(out)!

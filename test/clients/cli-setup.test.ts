@@ -216,12 +216,24 @@ test('a template is exported to a file, imported under another name, and checked
   writeFileSync(path, JSON.stringify(broken))
   t.is((await json('templates', 'import', 'leads.json')).template.version, 2)
   writeFileSync(join(home.here, 'null.json'), 'null')
-  t.regex((await home.run(['templates', 'import', 'null.json'])).err, /null\.json holds no JSON object/)
+  t.regex((await home.run(['templates', 'import', 'null.json'])).err, /null\.json holds no JSON object or list/)
   t.is((await home.run(['templates', 'check', 'Leads of the month'])).code, 0)
   const unfit = await home.run(['templates', 'check', 'Leads again'])
   t.is(unfit.code, 8, unfit.err)
   t.regex(unfit.err, /would stop imports/)
   await json('templates', 'delete', 'Leads again')
+})
+
+test('a template file replaces none of several templates with its name, except the shared one on request', async t => {
+  const document = leadsTemplate({name: 'Twice'})
+  const shared = await ok(org.call('POST', `/orgs/${org.org}/templates`, document), 201)
+  await ok(org.call('POST', `/orgs/${org.org}/templates/${shared.template.id}/share`, {}), 200)
+  await ok(org.call('POST', `/orgs/${org.org}/templates`, document), 201)
+  const path = home.put('twice.json', JSON.stringify({...document, description: 'New'}))
+  const unclear = await home.run(['templates', 'import', path])
+  t.is(unclear.code, 4, unclear.out)
+  t.regex(unclear.err, /^Error: Several templates are named Twice\nAdd --share/)
+  t.like((await json('templates', 'import', path, '--share')).template, {id: shared.template.id, description: 'New'})
 })
 
 test('a schedule is found by its name, switched off and on, and listed', async t => {

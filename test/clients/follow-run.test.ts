@@ -124,15 +124,15 @@ test.serial('a run is given up once errors have lasted for the patience', async 
   t.is(pauses, 2)
 })
 
-test.serial('a job is followed further after one poll that took longer than the patience', async t => {
+test.serial('a job is followed further after one poll that took longer than the patience, and after a time-out of a gateway', async t => {
   mock.timers.enable({apis: ['Date'], now: Date.now()})
   t.teardown(() => mock.timers.reset())
   let polls = 0
   const server = http.createServer((_, response) => {
-    const isFirst = ++polls === 1
-    if (isFirst) minutes(5)
-    const body = isFirst ? {error: 'Busy', code: 'BUSY'} : {id: 'job', name: 'discover', state: 'done'}
-    response.writeHead(isFirst ? 503 : 200, {'content-type': 'application/json'}).end(JSON.stringify(body))
+    const status = [503, 504, 200][polls++]!
+    if (status === 503) minutes(5)
+    const body = status === 200 ? {id: 'job', name: 'discover', state: 'done'} : {error: 'Busy', code: 'BUSY'}
+    response.writeHead(status, {'content-type': 'application/json'}).end(JSON.stringify(body))
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => server.close())

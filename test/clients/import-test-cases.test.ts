@@ -2,7 +2,7 @@ import test from 'ava'
 import {parseCases} from '../../api/clients/cli/import-tests/case.ts'
 import {junitOf} from '../../api/clients/cli/import-tests/junit.ts'
 
-test('a damaged case names its file, its number and the mistake', t => {
+test('the error of a damaged case names the file, the number of the case and the mistake', t => {
   const wrong = (text: string) => t.throws(() => parseCases('a.yaml', text))!.message
   t.regex(wrong('a: ['), /^a\.yaml is not YAML: /)
   t.is(

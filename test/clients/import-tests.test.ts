@@ -172,7 +172,7 @@ test.serial('an answer that fits no question or no candidate is a difference', a
   )
 })
 
-test.serial('an answer that selects a record answers only the questions that have it, and a lookup is compared by name', async t => {
+test.serial('an answer that selects a record answers only questions with this candidate, and compares a lookup by name', async t => {
   const lead = (name: string) => `        - {Last_Name: ${name}, Company: Example Ltd, Email: ada@harbour.example}\n`
   const leads: [string, string] = ['  answers:', `      Leads:\n${lead('Kim')}${lead('Lee')}  answers:`]
   const both: [string, string] = [hobbs, `${hobbs}\n    - {row: 1, record: {Last_Name: Lee}}`]

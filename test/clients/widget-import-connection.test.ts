@@ -10,7 +10,7 @@ test('a new import uses the chosen connection only while it is connected', t => 
   t.is(connectionFor(connections, undefined, 'ended'), 'a')
 })
 
-test('the connection of a template takes precedence, and a template whose connection is not connected has none', t => {
+test("the template's connection takes precedence, and the import has no connection if that one is not connected", t => {
   t.is(connectionFor(connections, {connectorId: 'a'}, 'b'), 'a')
   t.is(connectionFor(connections, {connectorId: 'ended'}, 'b'), null)
 })

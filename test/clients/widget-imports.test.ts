@@ -2,7 +2,6 @@ import test from 'ava'
 import {z} from 'zod'
 import {usualMappings} from '../../api/clients/column-mapping.ts'
 import {sampleOf} from '../../api/clients/sample.ts'
-import {fixQuery, groupsOf, sayFix, sayPlace} from '../../api/clients/widget/imports/check-words.ts'
 import {makeStep, moved, newDraft, readRanges, sayStep, stepKinds} from '../../api/clients/widget/imports/cleaning.ts'
 import {isFillable} from '../../api/clients/widget/imports/fields.ts'
 import {
@@ -24,7 +23,6 @@ import {sayTested} from '../../api/clients/widget/imports/tried.ts'
 import {assertSample, sampleShape} from '../../shared/assistant/sample.ts'
 import {Cleaning} from '../../shared/files/cleaning/cleaning.ts'
 import {Flow as ServerFlow} from '../../shared/mapping/flows/flow.ts'
-import {fixOf} from '../../workers/checks/fixes.ts'
 import {field, problem, proposal} from './widget-samples.ts'
 
 const fields = [
@@ -157,7 +155,7 @@ test('an issue is found by its path, and one in an expression gives line and col
   t.deepEqual(issuesAt(issues, 0, 'fields', 10), [])
 })
 
-test('default mappings of the org start a new flow if the file has their column, and seed mappings of the module precede them', t => {
+test('a new flow begins with the default mappings whose columns the file has, and seed mappings precede them', t => {
   const told = [
     field('Source', {annotation: {defaultMapping: {mode: 'static', staticValue: 'Fair'}}}),
     field('Tier', {annotation: {defaultMapping: {mode: 'column', source: 'Level'}}}),
@@ -231,26 +229,6 @@ test("the description of a file's reader names each setting and the reasons", t 
   t.is(sayReader(csv), 'CSV, utf-8, semicolon-delimited, header in first row, 1 line skipped above')
   t.deepEqual(sayReasons(undefined), [])
   t.is(sayReasons({sheet: 'A', how: 'only', sheets: []}).length, 1)
-})
-
-test('a problem is grouped by severity, names its place, and links to the column that fixes it', t => {
-  t.deepEqual(
-    groupsOf([{...problem, severity: 'info'}, problem]).map(({severity}) => severity),
-    ['error', 'info'],
-  )
-  t.is(
-    sayPlace(problem, {sources: new Map([['s', 'leads.csv']]), field: (_, field) => `Label of ${field}`}),
-    'leads.csv › column Mail › Leads › Label of Email',
-  )
-  t.deepEqual(fixQuery(problem), {flow: 'leads', source: 's', field: 'Email'})
-  t.deepEqual(fixQuery({...problem, kind: 'ambiguous', flow: null, field: null}), {source: 's'})
-  t.deepEqual(fixQuery({...problem, kind: 'file_gone'}), {source: 's'})
-  t.is(sayFix(problem), 'Correct the cells.')
-  t.notRegex(sayFix({kind: 'ambiguous', fix: 'choices {"A": {}}'}), /choices/)
-  for (const kind of ['field_missing', 'module_missing', 'option_missing', 'duplicate_match', 'empty', 'ragged']) {
-    t.regex(fixOf(kind), /POST|strike|shortRows/, 'the text of the API names its options')
-    t.notRegex(sayFix({kind, fix: fixOf(kind)}), /POST|strike|shortRows/)
-  }
 })
 
 test('the test result of an expression is one sentence', t => {

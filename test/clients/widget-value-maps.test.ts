@@ -5,11 +5,11 @@ import {
   columnAsItIs,
   entriesOf,
   limitShown,
+  listFixableProblems,
   listShown,
   positionOf,
   putEntry,
   withEntries,
-  withFixableValues,
 } from '../../api/clients/widget/imports/value-entries.ts'
 import {problem} from './widget-samples.ts'
 
@@ -68,7 +68,7 @@ test('a question shows a cell only if the mapping writes it as it is', t => {
   t.is(columnAsItIs(undefined), null)
 })
 
-test('unknown values of a field are fixed in one place, even if they are two problems', t => {
+test('the page offers one fix for the unknown values of a field, even if the check lists two problems', t => {
   const fields = [
     {field: 'Email', mode: 'column' as const, source: 'Mail', empty: 'leave' as const},
     {field: 'City', mode: 'column' as const, source: 'City', empty: 'leave' as const, transform: 'value'},
@@ -80,5 +80,5 @@ test('unknown values of a field are fixed in one place, even if they are two pro
     {...problem, kind: 'not_in_picklist', field: 'City'},
     problem,
   ]
-  t.deepEqual(withFixableValues(found, problems), problems.slice(0, 1))
+  t.deepEqual(listFixableProblems(found, problems), problems.slice(0, 1))
 })

@@ -92,7 +92,7 @@ test('every variable exists in the configuration, and a production deployment la
   for (const name of [...missing, 'DATABASE_URL']) t.true(secret.includes(name), name)
 })
 
-test('settings of ports do not apply, because probes and service use the ports of the chart', t => {
+test('the chart ignores PORT and METRICS_PORT in `settings`, because probes and service use the ports of the chart', t => {
   for (const {containers} of podsOf(renderChart(folder, {values: {settings: {...bucket.settings, PORT: '8080', METRICS_PORT: '1'}}}))) {
     const [{name, env, ports = []}] = containers
     const given = env.filter((one: {name: string}) => one.name.endsWith('PORT'))

@@ -184,8 +184,8 @@ const runToEnd = async ({here, org}: Lane, {path, ids}: Omit<Under, 'run'>, star
 }
 
 /**
- * Sends a request again while the overloaded API answers 503, after the seconds that `Retry-After` names. If the API had executed the request, the
- * import has a run, so the API refuses the repetition.
+ * Sends a request again while the overloaded API answers 503, after the seconds that `Retry-After` names. If the API had executed the request, it
+ * refuses the repetition only while that run is active, or if the request starts a retry. Otherwise the repetition starts a second run.
  */
 export const repeatWhileBusy = async (send: () => Promise<HttpAnswer>): Promise<HttpAnswer> => {
   for (let tries = 1; ; tries++) {

@@ -135,7 +135,7 @@ const judgeBooks = async ({db}: Deployment, chain: EndedRunState[], find: Find) 
   const silent = new Set(all.filter(({outcome, recordId}) => outcome === 'unanswered' && recordId === null).map(({rowKey}) => rowKey))
   for (const {key} of books.open) {
     const {outcome, message} = finals.get(key) ?? {}
-    // A row that was refused after an unanswered send may have a record, or its values. The next run of the chain reports such a record.
+    // If a send got no answer and the next send was refused, the first may have created or changed a record. The next run of the chain reports this.
     const isRefusedAfter = outcome === 'refused' && (run.stop || silent.has(key) || /may exist|may have been written/.test(message ?? ''))
     if (outcome !== 'unanswered' && !isRefusedAfter) find('openAttempts', `${key} has an open question and is ${outcome}`)
   }

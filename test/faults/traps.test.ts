@@ -82,7 +82,7 @@ const traps: Record<string, [file: string, title: string][]> = {
     ['test/workers/import-expressions.test.ts', 'sends every row as before the kill, because clock and random values belong to the run'],
   ],
   'fresh tables without statistics': [
-    ['test/sql/statistics.test.ts', 'tables are analysed while Postgres estimates few rows for them, and no longer once it knows more'],
+    ['test/sql/statistics.test.ts', 'a table is analysed while Postgres estimates few rows for it, and not after the estimate has grown'],
     ['test/workers/engine/settle/settler.test.ts', 'a slow ANALYZE delays no settlement'],
   ],
   'a job delivered twice, or outlived by its run': [

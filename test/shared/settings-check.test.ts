@@ -112,7 +112,7 @@ test('behind a pooler, a role without timeouts is a problem', async t => {
   t.is((await problemsOf({...settings, DATABASE_URL: pooled.href})).DATABASE_URL, undefined)
 })
 
-test('behind a pooler, a missing or bad address of the database itself is a problem', async t => {
+test('behind a pooler, a missing or wrong DATABASE_DIRECT_URL is a problem', async t => {
   const {url, drop} = await createDatabase('settings')
   t.teardown(drop)
   const pooled = new URL(url)

@@ -3,7 +3,7 @@ import {HOW} from '../../sql/chain-rows.ts'
 import {sql} from '../../sql/database.ts'
 import {settle} from '../../sql/ledger.ts'
 import {refreshStatistics} from '../../sql/statistics.ts'
-import {openStatistics, statisticsRefreshed} from '../../workers/engine/settle/statistics.ts'
+import {openStatistics, waitForStatistics} from '../../workers/engine/settle/statistics.ts'
 import {beginRun, openLedger, settlement} from '../support/running.ts'
 import {until} from '../support/until.ts'
 
@@ -13,7 +13,7 @@ test.before(async () => {
 })
 test.after.always(() => here?.close())
 
-test.serial('tables are analysed while Postgres estimates few rows for them, and no longer once it knows more', async t => {
+test.serial('a table is analysed while Postgres estimates few rows for it, and not after the estimate has grown', async t => {
   const all = ['admissions', 'chain_rows', 'log_batches', 'run_log', 'sends', 'unsettled']
   t.deepEqual((await refreshStatistics(here.hot, {fewerThan: 2_000})).toSorted(), all)
   const begun = await beginRun(here)
@@ -38,7 +38,7 @@ test.serial('a shutdown can wait until the refresh in progress has ended', async
   await here.db.transaction(async tx => {
     await tx.query(sql.unsafe`lock table admissions in share mode`)
     grown(2_000)
-    refreshed = statisticsRefreshed().then(() => {
+    refreshed = waitForStatistics().then(() => {
       isRefreshed = true
     })
     await until(

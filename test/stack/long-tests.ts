@@ -31,7 +31,7 @@ const PATTERNS = [
   'test/shared/configuration/{diff,document}.test.ts',
   'test/shared/crm/{bulk-write,deletes}.test.ts',
   'test/shared/expressions/{bombs,faults,helpers,library,plain-javascript,runtime,sandbox,stopped}.test.ts',
-  'test/shared/files/{encoding-decision,evidence,ingest,not-a-table,problems,unreadable,xlsx,xlsx-refused}.test.ts',
+  'test/shared/files/{encoding-decision,evidence,failing-removals,ingest,not-a-table,problems,unreadable,xlsx,xlsx-refused}.test.ts',
   'test/shared/files/cleaning/clean.test.ts',
   'test/shared/mapping/flows/{dates,value}.test.ts',
   'test/shared/runs/results/{outcomes,results-csv}.test.ts',

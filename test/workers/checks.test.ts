@@ -1,9 +1,10 @@
 import test from 'ava'
 import {z} from 'zod'
 import {replaceCheck} from '../../sql/checks.ts'
-import {sql} from '../../sql/database.ts'
+import {sql, type Tx} from '../../sql/database.ts'
 import {assertLike, checkFile, checkImport, column, kindsOf, ofKind, orders, readChecks} from '../support/import-checks.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport} from '../support/importing.ts'
+import {meanwhile} from '../support/meanwhile.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
@@ -210,6 +211,17 @@ test.serial('check problems are paged in a stable order, and a cursor expires wi
   const {nextCursor} = await ok(org.call('GET', `${path}/checks?limit=2`), 200)
   await checkImport(org, path)
   t.is((await ok(org.call('GET', `${path}/checks?cursor=${nextCursor}`), 400)).code, 'INVALID_CURSOR')
+})
+
+test.serial('a check that another check replaces while it is read is read with its problems', async t => {
+  const {path, problems} = await checkFile(org, 'name,qty\nA,x\n', orders(column('Quantity', 'qty')))
+  t.is(problems.length, 1)
+  const replace = async (tx: Tx) => {
+    await tx.query(sql.unsafe`lock table check_problems in access exclusive mode`)
+    await tx.query(sql.unsafe`delete from checks where import_no = (select import_no from imports where id = ${path.split('/').at(-1)!})`)
+  }
+  const read = await meanwhile(here, replace, () => readChecks(org.call, path))
+  t.deepEqual(read.problems, problems)
 })
 
 test.serial('a check reports a missing file as a problem, and is refused when its import was deleted', async t => {

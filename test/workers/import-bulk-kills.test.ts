@@ -42,7 +42,7 @@ test.serial('a worker that dies before it stores the id of a job is followed by 
   t.deepEqual(codesOf(log), written)
 })
 
-test.serial('a worker that takes over a failed job requests no further job', async t => {
+test.serial('a worker that takes over a run with a failed bulk job requests no further bulk job', async t => {
   imports.create('Fk-')
   here.crm.faults.add({match: jobs, times: 2, action: 'bulkFailure'})
   const begun = await imports.begin(accountRows(rows, 'Fk-'))

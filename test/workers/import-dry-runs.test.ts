@@ -155,7 +155,7 @@ test.serial('a dry run does not block a real run or need write permission, and o
   await ok(org.call('PATCH', `/orgs/${org.org}/config/writing?connector=${org.connector}`, {paused: false}), 200)
 })
 
-test.serial('the runs of an import are listed without or with dry runs only, however many dry runs there are', async t => {
+test.serial('a list of runs can leave out dry runs or contain only dry runs, however many dry runs there are', async t => {
   const {path, run: real} = await runImport(org, {csv: accountRows(2, 'Li-'), flow: accounts})
   const dry: string[] = []
   for (let n = 0; n < 3; n++) dry.unshift((await run(path, {dryRun: true})).id)

@@ -175,7 +175,7 @@ test('a lost create that is sent again with another unique value may make two re
   t.is(seen.mayExistTwice, 1)
 })
 
-test('an update between two creates of a row changes nothing about whether its record may exist twice', async t => {
+test('an update between two creates of a row does not change whether the run reports a possible second record', async t => {
   const here = t.context
   const [other] = here.house.crm.create('example', 'Accounts', [{Account_Name: 'Other'}])
   const update = (run: string, key: string, payload: object = {Billing_City: 'Bern'}) =>

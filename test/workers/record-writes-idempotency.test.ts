@@ -12,11 +12,11 @@ test.before(async t => {
   const {house} = t.context
   house.crm.addField('example', 'Accounts', field)
   await discover(t.context)
-  await name(t.context, field.name)
+  await setIdempotencyField(t.context, field.name)
 })
 test.beforeEach(({context: {house}}) => house.crm.clear())
 
-const name = ({org}: ExternalEngine, idempotencyField: string | null) =>
+const setIdempotencyField = ({org}: ExternalEngine, idempotencyField: string | null) =>
   ok(org.call('PATCH', `/orgs/${org.org}/config/modules/Accounts`, {idempotencyField}), 200)
 
 const discover = ({org}: ExternalEngine) =>
@@ -47,13 +47,13 @@ test('a create without an answer that is sent again returns the record that the 
   t.is(seen.rowsWritten, 2)
 })
 
-test('if a create without an answer had no value of the field, the run reports that its record may exist twice', async t => {
+test('if an unanswered create had no idempotency value, the run reports that its record may exist twice', async t => {
   const here = t.context
   const run = await here.authorise(10)
-  await name(here, null)
+  await setIdempotencyField(here, null)
   here.house.crm.faults.add({match: creates, times: 1, action: 'dropAfter' as never})
   await here.create(run, [row('a', null)])
-  await name(here, field.name)
+  await setIdempotencyField(here, field.name)
   const {results} = await ok(here.create(run, [row('a', null)]), 200)
   t.like(results[0], {ok: true, outcome: 'created'})
   t.is(here.held().length, 2)

@@ -8,6 +8,7 @@ import {archiveAll, maintainSegments} from '../../workers/archive.ts'
 import {deleteRunsOfNone, emptyRuns} from '../../workers/retention/empty.ts'
 import {openLogged} from '../../workers/retention/tally.ts'
 import {removeDeleted} from '../../workers/retention.ts'
+import {endNextRunning} from '../../workers/schedules/end-running.ts'
 import {discard} from '../../workers/schedules/make-import.ts'
 import {accountRows, accounts, ok, prepareImport, readLog, runImport} from '../support/importing.ts'
 import {meanwhile} from '../support/meanwhile.ts'
@@ -66,6 +67,32 @@ test("deleting an import deletes no expired import, even if the plan's window be
   await removeDeleted({...here.tools, drain})
   t.is((await ok(org.call('GET', bare.path), 200)).import.state, 'expired', 'its plan has just become smaller')
   t.is((await here.hot.query('select from imports')).rowCount, 1)
+})
+
+test('a deleted import stays until its firing has ended, so that the firing keeps its file as the last one', async t => {
+  const {here, org} = await openRetaining(t)
+  const {path, run} = await runImport(org, {csv: accountRows(2), flow: accounts})
+  await archived(here)
+  await here.hot.query(
+    `with t as (insert into templates (id, org_id, name, sources, flows) values ('tpl_1', $1, 'T', '[]', '[]')),
+      s as (insert into schedules (id, org_id, template_id, name, cron, timezone, source, on_drift, enabled)
+        values ('sch_1', $1, 'tpl_1', 'S', '0 0 1 1 *', 'UTC', '{}', 'stop', false))
+    insert into firings (id, schedule_id, org_id, due_at, by, state, import_no, run_no, sha256, template_version)
+    select 'fir_1', 'sch_1', $1, lading_now(), 'clock', 'running', import_no, run_no, 'file'::bytea, 1 from runs where id = $2`,
+    [org.org, run.id],
+  )
+  await ok(org.call('DELETE', path), 200)
+  await removeDeleted({...here.tools, drain})
+  t.deepEqual(await countAll(here, ['imports', 'runs']), {imports: 1, runs: 1})
+  t.true(await here.db.transaction(endNextRunning))
+  t.like((await here.hot.query('select outcome, reason, counts from firings')).rows[0], {
+    outcome: 'done',
+    reason: null,
+    counts: {rowsWritten: 2},
+  })
+  t.truthy((await here.hot.query('select last_sha256 from schedules')).rows[0].last_sha256)
+  await removeDeleted({...here.tools, drain})
+  t.deepEqual(await countAll(here, ['imports', 'runs']), {})
 })
 
 test('a run whose rows another process is deleting is not marked as purged before the rows are gone', async t => {

@@ -1,7 +1,7 @@
 import type {ChildProcess} from 'node:child_process'
 import test from 'ava'
 import {accountRows, type Org, ok, openOrg, untilEnded} from '../support/importing.ts'
-import {type FileHost, listFirings, makeSchedule, startFileHost} from '../support/schedules.ts'
+import {type FileHost, fire, listFirings, makeSchedule, startFileHost} from '../support/schedules.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 import {endWorker, startWorker, untilExit} from '../support/worker-process.ts'
@@ -85,31 +85,32 @@ test.serial('a worker that was frozen until another finished its firing does not
   t.is(rows[0].count, 1)
 })
 
-test.serial('an import that a person ran meanwhile is not removed with the leftovers of an attempt', async t => {
+test.serial('a person cannot run the import of a firing under way, so its file is run once', async t => {
   host.serve(accountRows(2, 'meanwhile-'))
   const {path} = await makeSchedule(org, host)
   start(['schedules'], {FAULT_POINT: 'after_source:1:SIGKILL'})
   const {firing} = await ok(org.call('POST', `${path}/run`, {}), 202)
-  const made = `select i.id, s.id as source, s.file_key as key from sources s join imports i using (import_no) join firings using (import_no)
-    where firings.id = $1`
+  const made = `select i.id, s.id as source from sources s join imports i using (import_no) join firings using (import_no) where firings.id = $1`
   const {rows} = await until(
     () => house.hot.query(made, [firing.id]),
     ({rows: found}) => found.length === 1,
   )
-  const [{id, source, key}] = rows
+  const [{id, source}] = rows
   const own = `/orgs/${org.org}/imports/${id}`
   await ok(org.call('PUT', `${own}/slots`, {companies: source}), 200)
-  const {run} = await ok(org.call('POST', `${own}/runs`, {}), 202)
+  const refused = {status: 409, body: {code: 'IMPORT_RUNNING', firing: firing.id, runId: null}}
+  t.like(await org.call('POST', `${own}/runs`, {}), refused)
+  const {run} = await ok(org.call('POST', `${own}/runs`, {dryRun: true}), 202)
   await untilEnded(org.call, `${own}/runs/${run.id}`)
   start(['clock', 'schedules'])
   const [done] = await until(
     () => listFirings(org, path),
     ([one]) => one?.state === 'ended',
   )
-  t.is(done.outcome, 'done')
+  t.like(done, {outcome: 'done', counts: {modules: {Accounts: {created: 2}}}})
   t.not(done.importId, id)
   await ok(org.call('GET', own), 200)
-  t.true(await house.storage.exists(key))
+  t.like(await fire(org, path), {outcome: 'unchanged'})
 })
 
 test.serial('a schedule that is removed while its import is created leaves no import and no file', async t => {

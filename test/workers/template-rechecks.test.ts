@@ -2,6 +2,7 @@ import test from 'ava'
 import type {Db} from '../../sql/database.ts'
 import {findLatestDiscovery} from '../../sql/discoveries.ts'
 import {lockImport} from '../../sql/imports.ts'
+import {deleteOldDiscoveries} from '../../sql/retention.ts'
 import {replaceRecheck} from '../../sql/template-rechecks.ts'
 import {type Org, ok, openOrg} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
@@ -82,6 +83,38 @@ test.serial('an option that is gone is reported with the share of rows that use 
   await discover()
   await until(endedJobs, count => count > before)
   t.is((await noticesOf(id)).length, 1, 'the same problems are announced once')
+})
+
+test.serial('a change that retention makes older than the newest two discoveries still breaks the template', async t => {
+  setIndustry(options)
+  await discover()
+  const {id, importId} = await makeTemplate('Retained')
+  const other = await makeTemplate('Checked before')
+  const checks = `/orgs/${org.org}/imports/${other.importId}/checks`
+  await ok(org.call('POST', checks, undefined, {prefer: 'wait=30'}), 200)
+  await house.hot.query('update imports set template_id = null where id = $1', [other.importId])
+  setIndustry(options.filter(name => name !== 'Retail'))
+  for (const name of ['', 'Later_1', 'Later_2', 'Later_3']) {
+    if (name) house.crm.addField('example', 'Accounts', {name, type: 'text'})
+    const {job} = await discover()
+    const {recheck} = await until(
+      () => readTemplate(id),
+      ({recheck: found}) => found?.discovery === job.result.discovery,
+    )
+    t.like(recheck, {importId, problems: [{kind: 'not_in_picklist', field: 'Industry', rows: 1}]}, name)
+    await deleteOldDiscoveries(house.db, {org: org.org, limit: 20})
+  }
+  // Two discoveries without a change push the last change out of the newest two, and no other check names it.
+  for (const _ of [1, 2]) await discover()
+  await house.hot.query('delete from checks where import_no <> (select import_no from imports where id = $1)', [other.importId])
+  await deleteOldDiscoveries(house.db, {org: org.org, limit: 20})
+  t.true((await ok(org.call('GET', checks), 200)).checks.stale)
+  const left = `select count(distinct id) as all, count(distinct discovery_id) as whole from discoveries left join discovered_modules on discovery_id = id`
+  const {rows} = await house.hot.query(left)
+  t.true(rows[0].whole < rows[0].all, 'the modules of changes between are deleted')
+  await house.hot.query(`update imports set state = 'expired', expired_at = lading_now()`)
+  await deleteOldDiscoveries(house.db, {org: org.org, limit: 20})
+  t.deepEqual((await house.hot.query(left)).rows[0].all, rows[0].whole)
 })
 
 test.serial('an import that waits for its file does not replace the newest import with a file', async t => {
@@ -189,7 +222,7 @@ test.serial('a mapped field that is gone breaks the flow, and a change elsewhere
   )
 })
 
-test.serial('a field that is gone breaks the flow that searches records of its module by it', async t => {
+test.serial('a field that the CRM removed breaks each flow that searches records by this field', async t => {
   house.crm.addField('example', 'Accounts', {name: 'Code', type: 'text'})
   await discover()
   const search = {field: 'Account_Name', mode: 'search', source: 'number', searchField: 'Code', empty: 'leave'}

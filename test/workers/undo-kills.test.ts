@@ -71,7 +71,7 @@ for (const [seed, point] of ['after_intent:2', 'after_send:2', 'before_settle:3'
   })
 }
 
-test.serial('an undo restores the value of a patch that a killed worker saw refused, and that its successor wrote', async t => {
+test.serial("an undo restores the earlier value if the CRM refused a killed worker's patch and accepted the next owner's", async t => {
   const numbers = ['Sp-1', 'Sp-2', 'Sp-3']
   const records = numbers.map(Account_Number => ({Account_Name: 'Met', Account_Number, Billing_City: 'Paris'}))
   here.crm.create('example', 'Accounts', records)

@@ -80,7 +80,7 @@ test.serial('an undo keeps subform rows that a person entered after the CRM had 
   t.deepEqual([productsOf(here, 'Vc-1'), productsOf(here, 'Vc-2')], [[], ['B']])
 })
 
-test.serial('an undo keeps the value of a patch that a pause left unsent, if the paused run was cancelled', async t => {
+test.serial('an undo leaves a field unchanged if a pause left its patch unsent and the paused run was cancelled', async t => {
   const numbers = numbersOf('Vd-', 2)
   here.crm.faults.add({match: {method: 'PUT', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'rateLimit', retryAfter: 600}})
   const {path} = await prepareCities(numbers)
@@ -93,7 +93,10 @@ test.serial('an undo keeps the value of a patch that a pause left unsent, if the
   t.deepEqual(citiesOf(numbers), ['Rome', 'Paris'])
 })
 
-/** The CRM executes the write without an answer, and refuses the second send. `nth`: the first send among the calls of this kind. */
+/**
+ * Makes the CRM stand-in execute a write without an answer and refuse its second send. `nth`: the position of the first send among the PUT calls to
+ * `path`.
+ */
 const loseThenRefuse = (path: string, nth: number) => {
   here.crm.faults.add({match: {method: 'PUT', path, nth}, times: 1, action: {type: 'dropAfter'}})
   here.crm.faults.add({match: {method: 'PUT', path, nth}, times: 1, action: {type: 'refuse', index: 0}})
@@ -122,7 +125,7 @@ test.serial(
   },
 )
 
-test.serial('an undo restores subform rows that the CRM replaced without an answer, if it refused the second send', async t => {
+test.serial('an undo restores subform rows if the CRM replaced them without an answer and refused the second send', async t => {
   here.crm.create('example', 'Orders', [{Name: 'Vf-1', Code: 'Vf-1', Order_Lines: [{Product: 'Old', Quantity: 1}]}])
   loseThenRefuse('/crm/v8/Orders', 2)
   const {path, run} = await runFiles(org, {orders: orderSheet(['Vf-1']), lines: lineSheet([['Vf-1', 'A']])}, [orders(), lines()])

@@ -80,7 +80,7 @@ const changedFields = (diffs: readonly DiscoveryDiff[]): ChangedFields => {
   return changed
 }
 
-/** A search mapping of a flow: its lookup field. */
+/** Names a mapping with the mode `search`: the id of its flow, and the lookup field that it fills. */
 type Search = {flow: string; field: string}
 
 /** Lists the search mappings whose searched module or field changed. */

@@ -1,7 +1,7 @@
 import {mailLimits} from '../../shared/accounts/invitation.ts'
 import {writeInvitation} from '../../shared/accounts/invitation-letter.ts'
 import {type Mailer, MailFailure} from '../../shared/notifications/mail.ts'
-import {findMailable, settleMail} from '../../sql/invitations.ts'
+import {findMailable, markMailDone} from '../../sql/invitations.ts'
 import type {Work} from '../worker.ts'
 
 /**
@@ -11,7 +11,7 @@ import type {Work} from '../worker.ts'
 export const mailInvitation = async ({db, config, log}: Work, mailer: Mailer, {org, id}: {org: string; id: string}): Promise<boolean> => {
   const found = await findMailable(db, {org, id, ...mailLimits})
   if (!found) {
-    await settleMail(db, {org, id, isMailed: false})
+    await markMailDone(db, {org, id, isMailed: false})
     return false
   }
   const {hostname} = new URL(config.PUBLIC_URL)
@@ -20,11 +20,11 @@ export const mailInvitation = async ({db, config, log}: Work, mailer: Mailer, {o
     await mailer.send({to: found.email, ...letter, messageId: `<${id}.${Date.parse(found.expiresAt)}@${hostname}>`})
   } catch (error) {
     if (!(error instanceof MailFailure && error.isFinal)) throw error
-    await settleMail(db, {org, id, isMailed: false})
+    await markMailDone(db, {org, id, isMailed: false})
     log.info({org, invitation: id, failure: error.message}, 'invitation not mailed')
     return false
   }
-  await settleMail(db, {org, id, isMailed: true})
+  await markMailDone(db, {org, id, isMailed: true})
   log.info({org, invitation: id}, 'invitation mailed')
   return true
 }

@@ -60,9 +60,12 @@ export const cleanAndBind = async (work: MakeDeps, place: {org: string; importId
   }
 }
 
-/** Deletes the import of a failed attempt, unless it was run meanwhile. Its files are listed for removal in the same transaction. */
+/**
+ * Deletes the import of a failed attempt, unless it was run meanwhile. Its files are listed for removal in the same transaction, so the storage may
+ * fail here.
+ */
 export const discard = async ({db, storage}: Pick<Work, 'db' | 'storage'>, place: {org: string; importId: string}) => {
-  if (await db.transaction(tx => deleteRecorded(tx, place))) await storage.removeAll(`${place.org}/${place.importId}`)
+  if (await db.transaction(tx => deleteRecorded(tx, place))) await storage.removeAll(`${place.org}/${place.importId}`).catch(() => {})
 }
 
 const deleteRecorded = async (tx: Tx, {org, importId}: {org: string; importId: string}): Promise<boolean> => {

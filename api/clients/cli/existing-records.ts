@@ -21,7 +21,7 @@ export const findMatch = async (cli: Cli, {module, fields, mapped, existing}: Fi
   const written = fields.filter(({apiName}) => mapped.some(({field, mode}) => field === apiName && mode !== 'skip'))
   if (named === 'none') return null
   if (named !== undefined) return {by: readFields(named, fields, module).map(({apiName}) => apiName), onOne, onMany: 'ask'}
-  if (module.match && existing.existing === undefined) return undefined
+  if (module.match) return existing.existing === undefined ? undefined : {...module.match, onOne}
   const best = recommendField(module, written)
   if (yes && best) return {by: [best.apiName], onOne, onMany: 'ask'}
   if (!canAsk(cli)) throw unstated(best)

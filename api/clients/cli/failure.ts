@@ -21,11 +21,23 @@ export class Failure extends Error {
 
 export const usage = (message: string, next = 'See: lading help') => new Failure(message, {exit: EXIT.usage, code: 'USAGE', next})
 
+/** Throws if a request cannot contain the token. The message leaves the token out, because CI keeps it in a log. */
+export const assertToken = (token: string) => {
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw usage(
+      'The token contains a space, a line break or a special character',
+      'Give the token alone, as lading tokens create printed it',
+    )
+}
+
 /** Returns the failure for a local file that cannot be used: it is missing, unreadable, or has wrong contents. */
 export const badFile = (message: string, next = 'Check the path and the read permission') =>
   new Failure(message, {exit: EXIT.usage, code: 'FILE', next})
 
 export const notThere = (message: string, next: string, code = 'NOT_FOUND') => new Failure(message, {exit: EXIT.refused, code, next})
+
+/** Returns the failure for a request that the API would refuse with this code. */
+export const refused = (message: string, code: string) => new Failure(message, {exit: EXIT.refused, code, next: NEXT[code]})
 
 export const signedOut = (message = 'You are not signed in', server?: string) =>
   new Failure(message, {

@@ -5,6 +5,9 @@ import type {Session} from './session.ts'
 
 type NamedItem = {id: string; name: string}
 
+/** Whether a text is an id. The name of an import may begin like one, because it is by default the name of a file. */
+export const isId = (prefix: 'imp' | 'run' | 'tpl', given: string): boolean => new RegExp(`^${prefix}_[0-9a-z]{26}$`).test(given)
+
 /** Returns the item with this id or name. Throws if there is none, or if several have the name. */
 const choose = <T extends NamedItem>(what: string, given: string, all: readonly T[], list: string): T => {
   const byId = all.find(({id}) => id === given)
@@ -25,8 +28,8 @@ export const findConnection = async ({client, path}: Session, given: string): Pr
 /** Returns a template with its slots and flows, and its version as an ETag. */
 export const findTemplate = async (session: Session, given: string): Promise<{template: Json; etag: string}> => {
   const {client, path} = session
-  const all = /^tpl_/.test(given) ? [] : await Array.fromAsync(readPages(client, path('templates'), 'templates', {limit: 200}))
-  const id = /^tpl_/.test(given) ? given : choose('template', given, all, 'lading templates').id
+  const all = isId('tpl', given) ? [] : await Array.fromAsync(readPages(client, path('templates'), 'templates', {limit: 200}))
+  const id = isId('tpl', given) ? given : choose('template', given, all, 'lading templates').id
   const {body, headers} = await client.call('GET', path(`templates/${encodeURIComponent(id)}`)).catch(error => {
     if (!(error instanceof ApiError) || error.status !== 404) throw error
     throw notThere(`Template not found: ${given}`, 'List templates with: lading templates')
@@ -34,11 +37,17 @@ export const findTemplate = async (session: Session, given: string): Promise<{te
   return {template: body.template, etag: strongETag(headers) ?? '*'}
 }
 
-/** Returns an import id unchanged. For a name, returns the id of the import, and throws if none or several have the name. */
+/**
+ * Returns an import id unchanged. For a name, returns the id of the import, and throws if none or several have the name. Archived imports count
+ * only if no other import has the name.
+ */
 export const findImportId = async ({client, path}: Session, given: string): Promise<string> => {
-  if (given.startsWith('imp_')) return given
-  const named: Json[] = []
-  for await (const one of readPages(client, path('imports'), 'imports', {limit: 200})) if (one.name === given) named.push(one)
+  if (isId('imp', given)) return given
+  const all: Json[] = []
+  for await (const one of readPages(client, path('imports'), 'imports', {archived: 'all', limit: 200}))
+    if (one.name === given) all.push(one)
+  const listed = all.filter(({archivedAt}) => archivedAt === null)
+  const named = listed.length > 0 ? listed : all
   if (named.length === 1) return named[0].id
   if (named.length === 0) throw notThere(`Import not found: ${given}`, 'List imports with: lading imports', 'IMPORT_NOT_FOUND')
   const newest = named.slice(0, mostNamed).map(({id, createdAt}) => `  ${id}  created ${moment(createdAt)}`)
@@ -54,7 +63,7 @@ const mostNamed = 5
  */
 export const findRun = async (session: Session, given: string, only: (run: Json) => boolean = () => true): Promise<Json> => {
   const {client, path} = session
-  if (given.startsWith('run_')) return (await client.get(path(`runs/${encodeURIComponent(given)}`))).run
+  if (isId('run', given)) return (await client.get(path(`runs/${encodeURIComponent(given)}`))).run
   const id = await findImportId(session, given)
   const {runs} = await client.get(path(`imports/${encodeURIComponent(id)}/runs`), {limit: 200})
   const found = runs.find(only)

@@ -69,7 +69,7 @@ export const readJsonFile = async (path: string): Promise<Json> => {
   } catch (error) {
     throw badFile(`${path} is not JSON: ${(error as Error).message}`)
   }
-  if (typeof read !== 'object' || read === null) throw badFile(`${path} holds no JSON object`, 'Check the content of the file')
+  if (typeof read !== 'object' || read === null) throw badFile(`${path} holds no JSON object or list`)
   return read
 }
 
@@ -97,9 +97,9 @@ export const fillSlots = (files: readonly LocalFile[], slots: readonly string[])
 /** Reads flows from a list, a single flow, or the key `flows`. With several files, each flow names its file in `sourceId`. */
 export const readFlows = async (path: string): Promise<Json[]> => {
   const read = await readJsonFile(path)
-  if (Array.isArray(read?.sources))
+  if (Array.isArray(read.sources))
     throw usage(`${path} is a template`, `Save it with \`lading templates import ${path}\`, then import with --template`)
-  const flows = Array.isArray(read) ? read : Array.isArray(read?.flows) ? read.flows : [read]
+  const flows = Array.isArray(read) ? read : Array.isArray(read.flows) ? read.flows : [read]
   if (flows.length === 0 || flows.some((flow: Json) => typeof flow?.module !== 'string'))
     throw usage(
       `${path} contains no flows`,
@@ -108,15 +108,28 @@ export const readFlows = async (path: string): Promise<Json[]> => {
   return flows
 }
 
-/** Replaces each flow's `sourceId` by the id of its file. `ids` has the order of `files`. With one file, all flows read that file. */
-export const bindFlows = (flows: readonly Json[], files: readonly LocalFile[], ids: readonly string[]): Json[] =>
-  flows.map((flow, at) => {
-    const found = files.findIndex(file => [file.slot, file.name, file.name.replace(/\.[^.]*$/, '')].includes(flow.sourceId))
-    const index = files.length === 1 ? 0 : found
-    if (index < 0)
+/**
+ * Replaces each flow's `sourceId` by the id of its file. `ids` has the order of `files`. With one file, all flows read that file. Throws if a flow
+ * does not name exactly one file, or if no flow reads a file.
+ */
+export const bindFlows = (flows: readonly Json[], files: readonly LocalFile[], ids: readonly string[]): Json[] => {
+  const read = flows.map((flow, at) => {
+    const fitting = files.length === 1 ? files : filesNamed(String(flow.sourceId), files)
+    const [file, another] = fitting
+    if (!file || another)
       throw usage(
-        `Flow ${flow.id ?? at + 1} does not name one of the ${files.length} files`,
+        `Flow ${flow.id ?? at + 1} ${another ? `names ${fitting.length}` : 'does not name one'} of the ${files.length} files`,
         'Set its "sourceId" to the name of the file, or to NAME from NAME=FILE',
       )
-    return {id: `f${at + 1}`, ...flow, sourceId: ids[index]}
+    return file
   })
+  const unread = files.find(file => !read.includes(file))
+  if (unread) throw usage(`No flow reads ${unread.name}`, 'Leave the file out, or add a flow whose "sourceId" names it')
+  return flows.map((flow, at) => ({id: `f${at + 1}`, ...flow, sourceId: ids[files.indexOf(read[at]!)]}))
+}
+
+/** Returns the files with this slot. If there are none, returns those with this name, else those with this name without its extension. */
+const filesNamed = (named: string, files: readonly LocalFile[]): readonly LocalFile[] =>
+  [({slot}: LocalFile) => slot, ({name}: LocalFile) => name, ({name}: LocalFile) => name.replace(/\.[^.]*$/, '')]
+    .map(nameOf => files.filter(file => nameOf(file) === named))
+    .find(({length}) => length > 0) ?? []

@@ -1,7 +1,8 @@
 import {createHash} from 'node:crypto'
-import {readdir, readFile, rm, stat} from 'node:fs/promises'
+import {readFileSync, rmSync} from 'node:fs'
+import {mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile} from 'node:fs/promises'
 import {hostname} from 'node:os'
-import {join} from 'node:path'
+import {dirname, join} from 'node:path'
 import {usage} from './failure.ts'
 import type {LocalFile} from './inputs.ts'
 import {writePrivately} from './profiles.ts'
@@ -13,9 +14,10 @@ export type RunOptions = {[name in (typeof runOptions)[number]]?: string | undef
 
 /**
  * The stored state of an interrupted import. `files` contains the id of the upload or source of each file, in the order of the command line. Null:
- * the upload of the file has not begun. `options`: the options of the last command. Earlier releases stored none.
+ * the upload of the file has not begun. `options`: the options of the last command. `version`: the version of the template. Earlier releases stored
+ * neither.
  */
-export type KeptImport = {import: string; files: ({upload: string} | {source: string} | null)[]; options?: RunOptions}
+export type KeptImport = {import: string; files: ({upload: string} | {source: string} | null)[]; options?: RunOptions; version?: number}
 
 const keepDays = 7
 
@@ -34,40 +36,88 @@ export const openKept = async ({stateDirectory}: Settings, {server, org, how, fi
     .digest('hex')
     .slice(0, 32)
   const path = join(folder, `${key}.json`)
+  const lock = join(folder, `${key}.lock`)
   await forgetOld(folder)
   let isTold = false
-  const trying = async (act: () => Promise<void>) => {
-    await act().catch(error => {
+  const trying = <T>(act: () => Promise<T>) =>
+    act().catch(error => {
       if (!isTold) warn(`Could not write to ${folder} (${error.code}). An interrupted upload cannot be resumed`)
       isTold = true
+      return undefined
     })
-  }
+  /** Changes the state unless a later command with --fresh took the claim over. */
+  const change = (act: () => Promise<void>) => trying(async () => (isOurs(lock) ? act() : undefined))
   return {
-    async read(): Promise<KeptImport | null> {
-      const {by, ...kept} = await readFile(path, 'utf8')
+    /** Claims the command for this process until it ends, and reads its state. Throws if another process has claimed it, unless `isFresh`. */
+    async read(isFresh = false): Promise<KeptImport | null> {
+      const holder = await trying(() => claim(lock, isFresh))
+      const kept = await readFile(path, 'utf8')
         .then(JSON.parse)
         .catch(() => ({}))
-      if (by && isAlive(by)) throw atWork(kept.import, by.pid)
-      return kept.import && Array.isArray(kept.files) ? kept : null
+      if (holder) throw atWork(holder, kept.import)
+      return !isFresh && kept.import && Array.isArray(kept.files) ? kept : null
     },
-    write: (kept: KeptImport) => trying(() => writePrivately(path, JSON.stringify({...kept, by: {host: hostname(), pid: process.pid}}))),
-    forget: () => trying(() => rm(path, {force: true})),
+    write: (kept: KeptImport) => change(() => writePrivately(path, JSON.stringify(kept))),
+    forget: () => change(() => rm(path, {force: true})),
   }
 }
 
-/** Whether another process is running this import. Two processes would upload into the same import and run it twice. */
-const isAlive = ({host, pid}: {host: string; pid: number}) => {
-  if (host !== hostname() || pid === process.pid) return false
+const ours = `${process.pid} of ${hostname()}`
+const renewMs = 20_000
+const staleMs = 60_000
+
+/**
+ * Claims a command with a file, because two processes would upload into the same import and run it twice. Returns the live process that holds the
+ * claim, or null once this process holds it. `isForced`: takes the claim from a live process too.
+ */
+const claim = async (lock: string, isForced: boolean): Promise<string | null> => {
+  await mkdir(dirname(lock), {recursive: true, mode: 0o700})
   try {
-    return process.kill(pid, 0)
+    await writeFile(lock, ours, {flag: 'wx', mode: 0o600})
+    setInterval(() => utimes(lock, new Date(), new Date()).catch(() => {}), renewMs).unref()
+    process.once('exit', () => isOurs(lock) && rmSync(lock, {force: true}))
+    return null
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
+    if (codeOf(error) !== 'EEXIST') throw error
+  }
+  try {
+    const text = await readFile(lock, 'utf8')
+    if (!isForced && (await isAlive(text, lock))) return text || 'unknown'
+    const taken = `${lock}.${process.pid}`
+    await rename(lock, taken)
+    // Another process may have replaced the claim between the read and the rename.
+    await ((await readFile(taken, 'utf8')) === text ? rm(taken) : rename(taken, lock))
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error
+  }
+  return claim(lock, isForced)
+}
+
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
+
+const isOurs = (lock: string) => {
+  try {
+    return readFileSync(lock, 'utf8') === ours
+  } catch {
+    return false
   }
 }
 
-const atWork = (importId: string, pid: number) =>
+/** Whether the process still runs. Judges a process of another host, or one that has not yet written its name, by the time of its claim. */
+const isAlive = async (holder: string, lock: string) => {
+  const [pid, host] = holder.split(' of ')
+  if (host !== hostname()) return Date.now() - (await stat(lock)).mtimeMs < staleMs
+  if (holder === ours) return false
+  try {
+    return process.kill(Number(pid), 0)
+  } catch (error) {
+    return codeOf(error) === 'EPERM'
+  }
+}
+
+const atWork = (holder: string, importId = 'a new import') =>
   usage(
-    `The same command is already running: process ${pid} imports these files as ${importId}`,
+    `The same command is already running: process ${holder} imports these files as ${importId}`,
     'Wait for it, or add --fresh to import them a second time',
   )
 

@@ -20,13 +20,14 @@ export type PlanInput = Existing & {
 
 /**
  * What to import. `flows`: the flows of --flow. `target`: the module for which a flow is proposed. If both are null, a template provides
- * the flows. `slots`: whether the files fill template slots. `body`: the request that creates the import.
+ * the flows. `slots`: whether the files fill template slots. `version`: the version of the template. `body`: the request that creates the import.
  */
 export type ImportPlan = {
   files: LocalFile[]
   flows: Json[] | null
   target: {module: Json; connectorId: string} | null
   slots: boolean
+  version?: number
   body: {name?: string; templateId?: string; connectorId?: string}
 }
 
@@ -56,7 +57,7 @@ const planTemplate = async (session: Session, {template: named, connection, file
   const slots = template.sources.map(({slot}: Json) => slot)
   const connectorId = connection === undefined && template.connectorId ? null : (await chooseConnection(session, connection)).id
   const body = {name, templateId: template.id, ...(connectorId && {connectorId})}
-  return {files: fillSlots(files, slots), flows: null, target: null, slots: true, body}
+  return {files: fillSlots(files, slots), flows: null, target: null, slots: true, version: template.version, body}
 }
 
 type TargetInput = Pick<PlanInput, 'module'> & Existing & {inputs: readonly LocalFile[]; connectorId: string}
@@ -69,11 +70,13 @@ const planTarget = async (cli: Cli, session: Session, {module: named, inputs, co
   return {module, connectorId}
 }
 
-const nameOf = (files: readonly LocalFile[]) =>
+/** Returns the names of the files, cut to the length that the API allows. The cut leaves no half of a character, which the API refuses. */
+export const nameOf = (files: readonly Pick<LocalFile, 'name'>[]): string =>
   files
     .map(({name}) => name)
     .join(', ')
     .slice(0, 200)
+    .replace(/[\ud800-\udbff]$/, '')
 
 /** Returns the named connection, or the only one that is connected. Throws if none is named and none or several are connected. */
 export const chooseConnection = async (session: Session, named: string | undefined): Promise<Json> => {

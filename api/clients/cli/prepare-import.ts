@@ -39,12 +39,13 @@ export const prepareImport = async (cli: Cli, session: Session, input: PrepareIn
   const {dryRun = false, declaredRows, rows, match, existing, dates} = input
   const target = plan.target && {module: plan.target.module.apiName, match, existing, dates}
   const how = {...plan.body, flows: plan.flows, ...(target && {target}), dryRun, declaredRows, rows}
-  const {kept, before} = await findInterrupted(cli, session, {how, files: plan.files, input})
+  const {kept, before} = await findInterrupted(cli, session, {how, plan, input})
   if (input.resume && !before) throw usage('There is no interrupted import of these files', 'Omit --resume to start a new import')
-  if (before?.run) assertSameOptions(before, input)
+  if (before?.run) assertSameRun(before, input)
   const known: KeptImport = before?.kept ?? {
     import: (await session.client.post(session.path('imports'), plan.body)).import.id,
     files: plan.files.map(() => null),
+    ...(plan.version && {version: plan.version}),
   }
   known.options = Object.fromEntries(runOptions.map(name => [name, input[name]]))
   if (before) cli.out.note(`Resuming ${known.import}`)
@@ -71,28 +72,30 @@ export const prepareImport = async (cli: Cli, session: Session, input: PrepareIn
   }
 }
 
-type InterruptedInput = {how: object; files: ImportPlan['files']; input: PrepareInput}
+type InterruptedInput = {how: object; plan: ImportPlan; input: PrepareInput}
 
 /**
  * Finds the interrupted import of the same command. The options --encoding and --accept-bad-bytes identify the command too, because they
  * change what a run reads. An import that was interrupted without these options is found too, unless a run or dry run of it has started.
  */
-const findInterrupted = async (cli: Cli, session: Session, {how, files, input}: InterruptedInput) => {
+const findInterrupted = async (cli: Cli, session: Session, {how, plan: {files, version}, input}: InterruptedInput) => {
   const {encoding, acceptBadBytes, fresh, dryRun = false} = input
   const openFor = (text: object) =>
     openKept(cli.settings, {server: session.server, org: session.org, how: {...how, ...text}, files}, cli.out.warn)
   const kept = await openFor({encoding, acceptBadBytes})
-  const before = fresh ? null : await findBefore(session, await kept.read(), dryRun)
+  const before = await findBefore(session, await kept.read(fresh), {dryRun, version})
   if (before || fresh || (encoding === undefined && !acceptBadBytes)) return {kept, before}
   const undecided = await openFor({})
-  const earlier = await findBefore(session, await undecided.read(), dryRun)
+  const earlier = await findBefore(session, await undecided.read(), {dryRun, version})
   if (!earlier || earlier.hasRuns) return {kept, before: null}
   await undecided.forget()
   return {kept, before: earlier}
 }
 
-/** Throws if an earlier command started the run with other options, because options apply only when a run starts. */
-const assertSameOptions = ({kept: {import: id, options}, run}: {kept: KeptImport; run: Json}, input: RunOptions) => {
+/** Throws if the run of an earlier command was undone, or began with other options, because options apply only when a run starts. */
+const assertSameRun = ({kept: {import: id, options}, run}: {kept: KeptImport; run: Json}, input: RunOptions) => {
+  if (run.begunUndo)
+    throw usage(`Run ${run.id} of ${id} imported these files, and ${run.begunUndo} undoes it`, 'Add --fresh to import them a second time')
   const other = runOptions.filter(name => options && options[name] !== input[name])
   if (other.length > 0)
     throw usage(
@@ -114,9 +117,13 @@ const assertGoingOn = ({aborted, reason}: AbortSignal) => {
 
 /**
  * Returns the import that an earlier command left, with its newest run or dry run as asked. Leaves out undos. Null if there is no import, or
- * if it expired or was deleted.
+ * if it expired or was deleted. Null too if the template changed and no row was written, because the import keeps the old mapping.
  */
-const findBefore = async (session: Session, kept: KeptImport | null, dryRun: boolean) => {
+const findBefore = async (
+  session: Session,
+  kept: KeptImport | null,
+  {dryRun, version}: {dryRun: boolean; version?: number | undefined},
+) => {
   if (!kept) return null
   try {
     const at = session.path(`imports/${kept.import}`)
@@ -124,6 +131,7 @@ const findBefore = async (session: Session, kept: KeptImport | null, dryRun: boo
     if (found.state === 'expired') return null
     const {runs} = await session.client.get(`${at}/runs`, {limit: 200})
     const run: Json = runs.find((one: Json) => one.dryRun === dryRun && !one.undoOf) ?? null
+    if ((!run || dryRun) && kept.version !== version) return null
     return {kept, import: found, run, hasRuns: runs.length > 0}
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return null
@@ -137,15 +145,16 @@ export const sendFiles = async (cli: Cli, session: Session, {plan, known, stream
   const sources: Json[] = []
   for (const [at, file] of plan.files.entries()) {
     const before = known.files[at]
-    if (before && 'source' in before) {
-      sources.push((await session.client.get(session.path(`imports/${known.import}/sources/${before.source}`))).source)
+    const sent = before && 'source' in before ? await findSource(session, known.import, before.source) : null
+    if (sent) {
+      sources.push(sent)
       continue
     }
     const {source} = await sendOne(cli, session, {
       importId: known.import,
       file,
       slot: plan.slots ? file.slot : null,
-      begun: before?.upload ?? null,
+      begun: before && 'upload' in before ? before.upload : null,
       async remember(upload) {
         known.files[at] = {upload}
         await keep()
@@ -163,6 +172,16 @@ export const sendFiles = async (cli: Cli, session: Session, {plan, known, stream
     cli.out.note(`${clean(file.name)}: ${size(file.bytes)}, ${plural(source.rows, 'row')}`)
   }
   return sources
+}
+
+/** Returns an uploaded file of an import, or null if a person removed it. */
+const findSource = async ({client, path}: Session, importId: string, source: string): Promise<Json> => {
+  try {
+    return (await client.get(path(`imports/${importId}/sources/${source}`))).source
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'SOURCE_NOT_FOUND') return null
+    throw error
+  }
 }
 
 type One = Pick<Parameters<typeof sendFile>[0], 'importId' | 'file' | 'slot' | 'begun' | 'remember'>

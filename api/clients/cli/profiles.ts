@@ -29,10 +29,10 @@ export const keepProfile = async (settings: Settings, server: string, profile: P
   await write(settings, {current: server, servers: {...servers, [server]: profile}})
 }
 
-/** Replaces the token of a stored session. The default server stays. */
-export const replaceProfileToken = async (settings: Settings, server: string, token: string) => {
+/** Replaces the token of a stored session. The default server stays. Changes nothing if another command stored another session meanwhile. */
+export const replaceProfileToken = async (settings: Settings, server: string, before: string, token: string) => {
   const {current, servers} = await readProfiles(settings)
-  if (servers[server]) await write(settings, {current, servers: {...servers, [server]: {...servers[server], token}}})
+  if (servers[server]?.token === before) await write(settings, {current, servers: {...servers, [server]: {...servers[server], token}}})
 }
 
 /** Deletes the session of a server. Returns whether there was one. */

@@ -1,5 +1,5 @@
 import {createWriteStream, rmSync} from 'node:fs'
-import {rename} from 'node:fs/promises'
+import {realpath, rename, stat} from 'node:fs/promises'
 import {Readable} from 'node:stream'
 import {pipeline} from 'node:stream/promises'
 import {ApiError, Unreachable} from '../http.ts'
@@ -18,14 +18,22 @@ async function* readWhole({body}: Response, base: string) {
   }
 }
 
-/** Saves a stream to a file. Writes to a draft and renames it at the end, so that an interrupted download leaves an existing file unchanged. */
+/**
+ * Saves a stream to a file. Writes to a draft and renames it at the end, so that an interrupted download leaves an existing file unchanged. The
+ * draft has the mode of the existing file, and replaces the target of a symbolic link. Writes directly to a device or a pipe.
+ */
 export const saveFile = async (path: string, body: Readable): Promise<void> => {
-  const draft = `${path}.${process.pid}.part`
+  const found = await stat(path).catch(() => null)
+  const write = (to: string) =>
+    pipeline(body, createWriteStream(to, found ? {mode: found.mode & 0o777} : {})).catch(error => {
+      throw error.syscall === 'open' ? badFile(`Could not write ${path} (${error.code})`, 'Check the path and its permissions') : error
+    })
+  if (found && !found.isFile()) return write(path)
+  const target = found ? await realpath(path) : path
+  const draft = `${target}.${process.pid}.part`
   const remove = () => rmSync(draft, {force: true})
   process.once('exit', remove)
-  await pipeline(body, createWriteStream(draft)).catch(error => {
-    throw error.syscall === 'open' ? badFile(`Could not write ${path} (${error.code})`, 'Check the path and its permissions') : error
-  })
-  await rename(draft, path)
+  await write(draft)
+  await rename(draft, target)
   process.off('exit', remove)
 }

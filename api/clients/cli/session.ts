@@ -59,9 +59,10 @@ export const openSession = async (settings: Settings, named: string | undefined)
   const client = openRetryingClient(server, () => token)
   const keepFresh = async () => {
     if (!profile || !isPastHalf(token)) return
-    token = await renew(client, token)
+    const before = token
+    token = await renew(client, before)
     // A failure to store the token is ignored, because the next command renews the session again.
-    await replaceProfileToken(settings, server, token).catch(() => {})
+    await replaceProfileToken(settings, server, before, token).catch(() => {})
   }
   await keepFresh()
   const org = profile?.org ?? (await orgOf(client))

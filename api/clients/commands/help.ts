@@ -50,7 +50,7 @@ const JSON_HELP = [
   'Commands that follow something print one document per line. `logs`: one log entry each. `plan`, and `import`, `run`, `apply`, `retry` and `watch` with --watch:',
   '{"event": "source" | "corrected" | "run" | "state" | "progress" | "end", ...}. The last event is end, with the run and the exit code.',
   'An error is one line of JSON on standard error: {"error", "code", "exit", "next", ...}. The code is an API code, or one of',
-  'USAGE, FILE, NOT_SIGNED_IN, UNREACHABLE, INTERRUPTED, DECLINED, DIFFERENT, DOES_NOT_FIT, FAILED.',
+  'USAGE, FILE, NOT_SIGNED_IN, UNREACHABLE, INTERRUPTED, DECLINED, DIFFERENT, DOES_NOT_FIT, DRIFT, CANCELLED, TEST_STACK, FAILED.',
   'Without a terminal, tables are tab-separated and not truncated, and progress is one line every five seconds.',
 ]
 

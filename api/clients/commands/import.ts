@@ -81,6 +81,7 @@ const importFiles = async (cli: Cli, files: string[], options: Options) => {
       ...(route && {match: route}),
       ...(options.verify && {verify: options.verify}),
       ...(write && {write}),
+      signal: cli.interrupt(),
     }))
   const what = `${dryRun ? 'Dry run' : 'Run'} ${run.id} of ${importId}`
   if (isWatched(options)) {

@@ -2,7 +2,7 @@ import {randomBytes} from 'node:crypto'
 import {text as readText} from 'node:stream/consumers'
 import type {Command} from 'commander'
 import {EXIT} from '../cli/exit-codes.ts'
-import {Failure, failureOf, signedOut, usage} from '../cli/failure.ts'
+import {assertToken, Failure, failureOf, signedOut, usage} from '../cli/failure.ts'
 import {Interrupted, interrupted} from '../cli/interrupt.ts'
 import {listenForSession} from '../cli/login-listener.ts'
 import {openBrowser} from '../cli/open-browser.ts'
@@ -59,6 +59,7 @@ const login = async (cli: Cli, {token: given, browser, dc}: Options) => {
   if (server.startsWith('http:') && !isOnThisMachine(server.slice('http://'.length)))
     out.warn(`The connection to ${server} is not encrypted, so others on the network can steal the session`)
   const token = given === undefined ? await askBrowser(cli, server, {browser, ...(dc && {dc})}) : await readToken(cli, given)
+  assertToken(token)
   const client = openRetryingClient(server, () => token)
   const me = await client.get('/auth/me')
   if (!me.org) throw signedOut(`${me.user.email} belongs to no org on this server. Accept an invitation in the browser first`, server)

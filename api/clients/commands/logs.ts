@@ -2,7 +2,7 @@ import {stat} from 'node:fs/promises'
 import {pipeline} from 'node:stream/promises'
 import {setTimeout as sleep} from 'node:timers/promises'
 import type {Command} from 'commander'
-import {usage} from '../cli/failure.ts'
+import {refused, usage} from '../cli/failure.ts'
 import {findRun, runPath} from '../cli/find.ts'
 import {interrupted} from '../cli/interrupt.ts'
 import {clean} from '../cli/phrases.ts'
@@ -108,6 +108,10 @@ const results = async (cli: Cli, given: string, options: Results) => {
   const session = await cli.open()
   const run = await findRun(session, given, (one: Json) => one.dryRun === Boolean(plan))
   if (!run.importId) throw usage(`${run.id} is an external run, so it has no file here`, `Show its log with: lading logs ${run.id}`)
+  if (run.dryRun !== Boolean(plan))
+    throw run.dryRun
+      ? refused('A dry run writes nothing, so it has no results', 'DRY_RUN')
+      : refused('Only a dry run has a plan', 'NOT_A_DRY_RUN')
   if (cli.out.json && output === undefined) return sayRows(cli, session, run, options)
   const kind = plan ? 'plan' : failed ? 'failed' : 'results'
   // Spreadsheets detect UTF-8 by the byte order mark. In a pipe, the mark would be part of the first column's name.

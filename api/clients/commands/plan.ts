@@ -47,7 +47,7 @@ const planFiles = async (cli: Cli, files: string[], options: PlanOptions) => {
   const input = {...options, dryRun: true, files, streams: true}
   const {importId, run: before, forget} = await prepareImport(cli, session, input)
   const {rows, route, exitCode, failOn = 'refused'} = options
-  const start = {dryRun: true, ...(rows && {rows}), ...(route && {match: route})}
+  const start = {dryRun: true, ...(rows && {rows}), ...(route && {match: route}), signal: cli.interrupt()}
   const run = before ?? (await startRun(session, importId, start))
   cli.out.event({event: 'run', import: importId, run}, `Dry run ${run.id} of ${importId}`)
   const ended = await awaitEnd(cli, session, run)

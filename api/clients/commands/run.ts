@@ -72,7 +72,7 @@ export default (cli: Cli, program: Command) => {
         if (isWatched(following)) cli.out.event({event: 'corrected', run: before.id}, said)
         else cli.out.lines(said)
       }
-      const run = await startRun(session, before.importId, {retryOf: before.id, ...start})
+      const run = await startRun(session, before.importId, {retryOf: before.id, ...start, signal: cli.interrupt()})
       await begun(cli, session, run, following)
     })
 

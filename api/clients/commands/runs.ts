@@ -1,6 +1,6 @@
 import type {Command} from 'commander'
 import {describeEnding} from '../cli/ending.ts'
-import {findImportId, followCommand} from '../cli/find.ts'
+import {findImportId, followCommand, isId} from '../cli/find.ts'
 import {wholeNumber} from '../cli/options.ts'
 import type {Output} from '../cli/output.ts'
 import {clean, count, describeOutcome} from '../cli/phrases.ts'
@@ -38,7 +38,7 @@ export default (cli: Cli, program: Command) => {
     .action(async (given: string | undefined, {limit}: Options) => {
       const session = await cli.open()
       if (given === undefined) return listNewestRuns(cli, session, limit)
-      if (given.startsWith('run_')) return showRun(cli, session, given)
+      if (isId('run', given)) return showRun(cli, session, given)
       return listRuns(cli, session, {id: await findImportId(session, given), limit})
     })
 }

@@ -2,7 +2,7 @@ import {writeFile} from 'node:fs/promises'
 import type {Command} from 'commander'
 import {addExamples} from '../cli/examples.ts'
 import {EXIT} from '../cli/exit-codes.ts'
-import {Failure} from '../cli/failure.ts'
+import {Failure, usage} from '../cli/failure.ts'
 import {findConnection, findImportId, findTemplate} from '../cli/find.ts'
 import {readJsonFile} from '../cli/inputs.ts'
 import {clean, plural} from '../cli/phrases.ts'
@@ -179,7 +179,14 @@ const importOne = async ({out, open}: Cli, file: string, share: boolean) => {
   const session = await open()
   const {client, path} = session
   const all = await Array.fromAsync(readPages(client, path('templates'), 'templates', {limit: 200}))
-  const before = all.find(({name, mayEdit}: Json) => name === document.name && mayEdit) as Json
+  const named = all.filter(({name, mayEdit}) => name === document.name && mayEdit)
+  const shared = named.filter(one => one.shared)
+  const [before, another] = share && shared.length > 0 ? shared : named
+  if (another)
+    throw usage(
+      `Several templates are named ${clean(document.name)}`,
+      'Add --share to replace the shared one, or rename or delete the others. lading templates lists them',
+    )
   const written = before
     ? await client.put(path(`templates/${before.id}`), document, {'if-match': `"${before.version}"`})
     : await client.post(path('templates'), document)

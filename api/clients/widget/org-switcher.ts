@@ -9,7 +9,7 @@ import {Problem} from './ui/notice.ts'
 type ReachableOrg = {id: string; name: string; role: string}
 
 /**
- * A select by which a person with another org switches the org in every tab. Staff views have none. A failed load is not reported, because the page
+ * A person with several orgs uses this select to switch the org of every tab. Staff views have none. A failed load is not reported, because the page
  * works without the switcher.
  */
 export const OrgSwitcher = () => {

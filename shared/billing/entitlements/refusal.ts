@@ -9,8 +9,8 @@ import {leftOf} from './window.ts'
 
 /**
  * One way to make the same request succeed. `fewer`: request at most this many rows. `trial`: an owner starts the trial. `period`: wait for the next
- * period. `payment`: pay or change the card. `limit`: the limit that the plan or trial would set
- * now; null if a feature is missing.
+ * period. `payment`: pay or change the card. `limit`: the org's limit right after the change to this plan or trial. Null if the request needs a
+ * feature instead of a higher limit.
  */
 export type Lift =
   | {by: 'fewer'; rows: number}
@@ -30,7 +30,7 @@ export const limitRefusal = (balance: Balance, {code, message, lift, extra = {}}
 
 /**
  * Returns the ways to lift a numeric limit: the trial, if the org may still start it, then the lowest plan with room for `wanted`. `present`: the
- * present limit, if a plan sets the limit for a period.
+ * present limit. Callers pass it only for limits that count per period, such as rows and AI credits.
  */
 export const findRoom = async (db: Db, planStatus: PlanStatus, limit: keyof Limits, wanted: number, present?: number): Promise<Lift[]> => {
   const {plan, trialStartedAt, sandbox} = planStatus
@@ -47,8 +47,9 @@ export const findRoom = async (db: Db, planStatus: PlanStatus, limit: keyof Limi
 }
 
 /**
- * Returns the share of a higher plan's additional rows and AI credits that an upgrade adds now. A paid plan keeps its period, so an upgrade adds the
- * share that is left of the period, and adds nothing to the period of a sandbox. Any other plan begins a new period.
+ * Returns the share of a higher plan's additional rows and AI credits that an upgrade adds now. An org that pays for its plan keeps its period, so an
+ * upgrade adds the share that is left of the period. A sandbox of such an org gets nothing. Any other org begins a new period and gets the full
+ * amount.
  */
 const shareOfUpgrade = async (db: Db, {org, payer, plan, window, now}: PlanStatus): Promise<number> => {
   const paid = await findSubscription(db, payer)

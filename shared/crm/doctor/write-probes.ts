@@ -64,7 +64,7 @@ export const clearProbe: Omit<WriteProbe, 'run'> = {
   id: 'write.clear',
   fact: 'The records of the doctor are deleted',
   expected: 'All of them',
-  consequence: `Delete the records whose names begin with "${mark}" by hand`,
+  consequence: `Delete the records named "${mark} …" by hand. A field that is too short for this name holds its last characters`,
 }
 
 /** Deletes the test records. If a deletion fails, continues with the next record. Never throws: the finding names the records that are left. */

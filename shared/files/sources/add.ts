@@ -58,8 +58,8 @@ export const addSource = async (
     })
   } catch (error) {
     // After other errors the commit may have succeeded, so the file is kept. If no row names the file, the periodic listing of storage
-    // removes it.
-    if (error instanceof Refusal) await storage.remove(fileKey)
+    // removes it, also if the removal fails here.
+    if (error instanceof Refusal) await storage.remove(fileKey).catch(() => {})
     throw error
   }
 }

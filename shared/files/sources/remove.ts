@@ -14,5 +14,6 @@ export const removeSource = async ({db, storage}: Pick<SourceDeps, 'db' | 'stora
     if (flows.some(flow => (flow as {sourceId?: string}).sourceId === source.id)) await setFlows(tx, {no, flows, state: 'draft'})
     return isFree ? source.fileKey : null
   })
-  if (free) await storage.remove(free)
+  // If the storage fails, a worker removes the file: the transaction has listed it.
+  if (free) await storage.remove(free).catch(() => {})
 }

@@ -39,7 +39,7 @@ const Field = z.object({
   unique: z.boolean(),
   /** Whether the CRM refuses a create without a value of the field, and an update that clears the field. Absent in older snapshots. */
   required: z.literal(true).optional(),
-  /** Whether the CRM fills the field if a create leaves it out. In older snapshots, absent if only a layout requires the field. */
+  /** Whether the CRM fills the field if a create omits it. Older snapshots never set this for a field that only a layout requires. */
   hasDefault: z.literal(true).optional(),
   picklist: z.array(z.object({display: z.string(), actual: z.string(), unused: z.literal(true).optional()})),
 })

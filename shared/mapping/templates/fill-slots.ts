@@ -129,13 +129,13 @@ const takenFileOf = (slot: ImportSlot, file: File | Sheet | TakenFile): ImportSl
 type OfSource = OfImport & {sourceId: string}
 
 /** The refusals of a file that the slot's reader or cleaning cannot read. The same file would be refused again. */
-const unfit = ['INVALID', 'UNREADABLE', 'FILE_EMPTY', 'FILE_NO_ROWS', 'FILE_TOO_SLOW']
+const unreadableFileCodes = ['INVALID', 'UNREADABLE', 'FILE_EMPTY', 'FILE_NO_ROWS', 'FILE_TOO_SLOW']
 
 const readIfItFits = async (deps: SourceDeps, place: OfSource, slot: ImportSlot): Promise<{source: ReadSource; issues: Issue[]}> => {
   try {
     return {source: await readAsSlot(deps, place, slot), issues: []}
   } catch (error) {
-    if (!(error instanceof Refusal) || !unfit.includes(error.code)) throw error
+    if (!(error instanceof Refusal) || !unreadableFileCodes.includes(error.code)) throw error
     const issues = (error.extra.issues as Issue[] | undefined) ?? [{path: [], message: error.message}]
     return {source: (await findImportSource(deps.db, place)).source, issues}
   }

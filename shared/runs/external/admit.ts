@@ -24,7 +24,7 @@ import {limitStop} from '../stop.ts'
 export type AdmissionUnit = {at: number; parent: string | null; rows: UnitRow[]}
 /**
  * `target`: the record to update, or the parent of a subform row; null for a create. `hasUniqueKey`: whether the payload has a unique value by which
- * a lost create can be found again. `digests`: of these values, see `digestUniqueKeys`.
+ * a lost create can be found again. `digests`: the digests of all unique values in the payload, from `digestUniqueKeys`.
  */
 type UnitRow = {key: string; number: number | null; target: string | null; hasUniqueKey: boolean; digests: Buffer}
 

@@ -19,7 +19,7 @@ import {settleRows} from '../../billing/entitlements/rows.ts'
 import {Refusal} from '../../errors.ts'
 import {announceEnd} from '../../notifications/run-ended.ts'
 import {leaseSeconds} from '../lease-seconds.ts'
-import {canContinue} from '../stop.ts'
+import {adviseToContinue} from '../stop.ts'
 import {findUndoDays} from '../undo/window.ts'
 import {enterChain} from './chain.ts'
 import {logUnsent, refusePending} from './pending.ts'
@@ -209,7 +209,7 @@ export const endDisconnected = async (db: Pool, {org, id}: {org: string; id: str
   db.transaction(async tx => {
     const run = await lockExternalRun(tx, org, id)
     if (run.engine !== 'outside' || run.state !== 'writing') return
-    const message = `This connection was disconnected. Connect it again. ${canContinue(run)}`
+    const message = `This connection was disconnected. Connect it again. ${adviseToContinue(run)}`
     const stop = run.stop ?? {stopped: 'GRANT_ENDED', message}
     await writeStop(tx, {run: run.no, stop})
     await endExternalRun(tx, {...run, stop}, {outcome: null, pending: 'refuse'})

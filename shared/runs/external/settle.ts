@@ -237,7 +237,7 @@ const enterEnd = (sheet: Sheet, sheetEntry: SheetEntry, end: WriteEnd) => {
     return
   }
   const isMade = end.outcome === 'created'
-  // If no unique value was in both creates, the CRM did not refuse a second record.
+  // If this create and the unanswered creates share no unique value, the CRM may have stored several records.
   const mayExistTwice = isMade && isOpen && rowState.creates > 0 && !uniqueKeysOf(batch, at, rowState).hasUniqueKey
   kept.push({...name, recordId: end.recordId, how: isMade ? HOW.made : HOW.updated, matchKey: null, writtenAt, mayExistTwice})
   if (isOpen) closed.push(name)

@@ -5,8 +5,8 @@ import {shortHash} from '../../security/short-hash.ts'
 type UniqueField = Pick<FieldShape, 'apiName' | 'type'> & Partial<FieldShape>
 
 /**
- * Returns the digests of the unique values that a create sends, 16 bytes each. The CRM refuses a second create with one of these values. The
- * digests do not reveal the values. `idempotency`: the name and value of the idempotency field.
+ * Returns a 16-byte digest for each unique value that a create sends. The CRM refuses a second create with one of these values. The digests have no
+ * key, so a guessed value can be confirmed. `idempotency`: the name and value of the idempotency field.
  */
 export const digestUniqueKeys = (
   payload: Record<string, unknown>,
@@ -19,17 +19,23 @@ export const digestUniqueKeys = (
 }
 
 /** `digests`: from `digestUniqueKeys`. Null: an earlier build stored none. */
-type UniqueKeys = {hasUniqueKey: boolean; digests: Buffer | null}
+type UniqueValueDigests = {hasUniqueKey: boolean; digests: Buffer | null}
 
-type Sends = {hasUniqueKeys: boolean[]; digests: Buffer[] | null}
+type BatchUniqueKeys = {hasUniqueKeys: boolean[]; digests: Buffer[] | null}
 
-/** Returns the unique keys of the row `at` of a batch. If creates of the row were unanswered, returns only the keys that all of them had. */
-export const uniqueKeysOf = ({hasUniqueKeys, digests}: Sends, at: number, rowState: UniqueKeys & {creates: number}): UniqueKeys => {
+/**
+ * Returns the unique keys of the row `at` of a batch. If earlier creates of the row were unanswered, returns only the keys that all creates share.
+ */
+export const uniqueKeysOf = (
+  {hasUniqueKeys, digests}: BatchUniqueKeys,
+  at: number,
+  rowState: UniqueValueDigests & {creates: number},
+): UniqueValueDigests => {
   const sent = {hasUniqueKey: hasUniqueKeys[at]!, digests: digests?.[at] ?? null}
   return rowState.creates > 0 ? intersect(rowState, sent) : sent
 }
 
-const intersect = (one: UniqueKeys, other: UniqueKeys): UniqueKeys => {
+const intersect = (one: UniqueValueDigests, other: UniqueValueDigests): UniqueValueDigests => {
   if (!one.hasUniqueKey || !other.hasUniqueKey) return {hasUniqueKey: false, digests: Buffer.alloc(0)}
   if (!one.digests || !other.digests) return {hasUniqueKey: true, digests: one.digests ?? other.digests}
   const known = new Set(split(other.digests))

@@ -279,7 +279,7 @@ test('overage of existing subscribers is still billed, once, after their plan lo
   t.like(newcomer, {code: 'NOT_SOLD'})
 })
 
-test('a subscriber whose plan lost its overage price can disable and enable overage, which is billed', async t => {
+test('a subscriber whose plan lost its overage price can disable and enable overage, and still pays for it', async t => {
   const {house} = billing
   const org = await openOverage(billing)
   const admin = house.as((await house.makeOrg({org: org.org, role: 'admin'})).token)

@@ -115,7 +115,7 @@ test('a record that a refused create names is neither changed nor deleted', asyn
   t.deepEqual(place.standIn.records('sandbox', 'Leads'), before)
 })
 
-test('unique and short mandatory fields do not make a fact appear different, also if an earlier doctor left records', async t => {
+test('the doctor reports no difference because of unique or short mandatory fields, even if an earlier doctor run left records', async t => {
   const {place, id} = t.context
   const usual = {name: 'Last_Name', type: 'text', mandatory: true} as const
   place.standIn.addField('sandbox', 'Leads', {...usual, unique: true, length: 10})

@@ -93,7 +93,7 @@ test('a failed.csv names its run, whatever the options say about its header, unl
   for (const reader of [{}, {headerRow: false}]) t.deepEqual((await take(inPieces(workbook), {reader})).corrects, origin)
 })
 
-test('apostrophes before texts like formulas are removed, also if the first follows the first 64 KiB', async t => {
+test('apostrophes before formula-like texts are removed, even if the first one appears after 64 KiB', async t => {
   const {take} = await open(t)
   const results = `name,phone\n${'Anna,\n'.repeat(20_000)}Jörg,'+49 30 123456\n`
   for (const file of [Buffer.from(results), Buffer.from(results, 'latin1')]) {

@@ -51,7 +51,7 @@ export const compiledFlow = (fields: Field[], more: Partial<CompiledFlow> = {}):
   ...more,
 })
 
-/** What the lease of a run shows that may write. `lost`: aborts when the lease is lost. */
+/** Returns the lease of a run that may write. `lost`: a signal that aborts when the lease is lost. */
 export const leaseOf = (lost: AbortSignal) => ({
   lost,
   stopSeen: () => null,

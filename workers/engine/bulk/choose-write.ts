@@ -1,7 +1,7 @@
 import {type BulkColumn, findBulkColumn} from '../../../shared/crm/bulk/bulk-columns.ts'
 import {mostBulkColumns} from '../../../shared/crm/bulk/bulk-file.ts'
 import {rowsToRead} from '../../../shared/mapping/flows/snapshot.ts'
-import {isWrittenByRecords, keepWriteRoute} from '../../../sql/run-routes.ts'
+import {keepWriteRoute, usesRecordCalls} from '../../../sql/run-routes.ts'
 import type {Context} from '../context.ts'
 import type {CompiledFlow} from '../model.ts'
 import {compilePatchPlan} from '../patch/build-patches.ts'
@@ -91,7 +91,7 @@ const leastRowsOf = ({creditsPerJob, readsAgain}: Prices): number =>
  */
 export const openBulkRoute = async (ctx: Context, flow: CompiledFlow): Promise<BulkRoute | null> => {
   const {connection, db, run} = ctx
-  if (run.dryRun || (await isWrittenByRecords(db, {run: run.no, flow: flow.no}))) return null
+  if (run.dryRun || (await usesRecordCalls(db, {run: run.no, flow: flow.no}))) return null
   const keep = (write: 'records' | 'bulk', why: string) => keepWriteRoute(db, {run: run.no, flow: flow.no, write, why})
   const keepRefused = async (why: string) => void (await keep('records', why))
   const byRecords = async (why: string) => {

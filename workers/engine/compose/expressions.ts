@@ -1,7 +1,7 @@
 import {Refusal} from '../../../shared/errors.ts'
 import {type ExpressionOutcome, openSandbox, type Sandbox} from '../../../shared/expressions/sandbox.ts'
 import type {FileRow} from '../../../shared/files/row.ts'
-import {canContinue} from '../../../shared/runs/stop.ts'
+import {adviseToContinue} from '../../../shared/runs/stop.ts'
 import type {Run} from '../../../sql/runs.ts'
 import {RunPaused, RunStopped} from '../run-endings.ts'
 import type {FlowProgram} from './flow-program.ts'
@@ -87,5 +87,5 @@ const isStuck = (evaluated: EvaluatedExpressions) => {
 const failAll = (of: Pick<Run, 'dryRun' | 'engine'>) =>
   new RunStopped({
     stopped: 'EXPRESSION_TIMEOUT',
-    message: `An expression of the flow took too long for ${mostStuck} rows in a row. Correct the expression. ${canContinue(of)}`,
+    message: `An expression of the flow took too long for ${mostStuck} rows in a row. Correct the expression. ${adviseToContinue(of)}`,
   })

@@ -37,7 +37,7 @@ type Update = Op & {target: string}
  */
 export const keepImages = async (ctx: Context, flow: CompiledFlow, ops: Op[]): Promise<void> => {
   const {images} = ctx
-  const updates = ops.filter((op): op is Update => op.target !== null && (op.row.unansweredSends === 0 || isResumedPatch(flow, op)))
+  const updates = ops.filter((op): op is Update => op.target !== null && (op.row.unansweredSends === 0 || isPatchOfEarlierOwner(flow, op)))
   if (!images || flow.tags || updates.length === 0) return
   const {records, isRefused} = await findRecords(ctx, flow, updates)
   const written = await flow.marks?.list(updates.map(({target}) => target))
@@ -58,8 +58,8 @@ export const keepImages = async (ctx: Context, flow: CompiledFlow, ops: Op[]): P
   )
 }
 
-/** Whether an earlier owner of the run sent the patch, and this owner has not sent it yet. */
-const isResumedPatch = ({patchPlan}: CompiledFlow, {row}: Op) => Boolean(patchPlan) && row.unansweredSince === undefined
+/** For a patch with unanswered sends: whether earlier owners of the run made all of them. */
+const isPatchOfEarlierOwner = ({patchPlan}: CompiledFlow, {row}: Op) => Boolean(patchPlan) && row.unansweredSince === undefined
 
 const imageKeyOf = (flow: CompiledFlow, {row, target}: Update) => ({
   row: row.number,
@@ -72,7 +72,7 @@ const imageKeyOf = (flow: CompiledFlow, {row, target}: Update) => ({
 
 /**
  * Voids the images of patches that the CRM refused at the first send, or that the run did not send. Call it before the settlement, so that a crash
- * leaves no such image. Other refused writes need no void: the undo finds them by the rows of the chain, which record no patches.
+ * leaves no such image. Other refused writes need no void, because the undo finds them in the rows of the chain. Patches are not among those rows.
  */
 export const voidPatchImages = async ({images, log}: Pick<Context, 'images' | 'log'>, flow: CompiledFlow, ops: Op[]): Promise<void> => {
   const patches = ops.filter((op): op is Update => op.target !== null && op.row.unansweredSends === 0)

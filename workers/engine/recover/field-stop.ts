@@ -3,7 +3,7 @@ import type {DiscoveredModule} from '../../../shared/crm/discovered.ts'
 import {deletes} from '../../../shared/mapping/flows/delete.ts'
 import type {SnapshotFlow} from '../../../shared/mapping/flows/snapshot.ts'
 import {isFillable} from '../../../shared/mapping/flows/value-issues.ts'
-import {canContinue} from '../../../shared/runs/stop.ts'
+import {adviseToContinue} from '../../../shared/runs/stop.ts'
 import {readNewestModules} from '../../../sql/discoveries.ts'
 import type {RunStop} from '../../../sql/run-heads.ts'
 import type {OfflineContext} from '../context.ts'
@@ -19,9 +19,9 @@ export const findFieldStop = async ({db, run, snapshot}: FieldContext): Promise<
   const names = [...snapshot.flows.map(({flow}) => flow.module), ...snapshot.modules.map(({apiName}) => apiName)]
   const newest = await readNewestModules(db, {connector: run.connectorId!, modules: [...new Set(names)]})
   const unfit = findUnfitIdempotency(snapshot, newest.modules)
-  if (unfit) return {stopped: 'FIELD_NOT_UNIQUE', message: `${unfit}. ${canContinue(run)}`}
+  if (unfit) return {stopped: 'FIELD_NOT_UNIQUE', message: `${unfit}. ${adviseToContinue(run)}`}
   const unwritable = newest.id === null || newest.id === snapshot.discovery ? null : findUnwritable(snapshot, newest.modules)
-  return unwritable === null ? null : {stopped: 'FIELD_NOT_WRITABLE', message: `${unwritable}. ${canContinue(run)}`}
+  return unwritable === null ? null : {stopped: 'FIELD_NOT_WRITABLE', message: `${unwritable}. ${adviseToContinue(run)}`}
 }
 
 type Modules = ReadonlyMap<string, DiscoveredModule>

@@ -4,7 +4,7 @@ import {gunzip} from 'node:zlib'
 import {mapAhead} from '../../../shared/concurrency/map-ahead.ts'
 import {firstHash, hashChunk, type PlanStep, stepOfLine} from '../../../shared/runs/sealed-plan/plan-step.ts'
 import {itemsOf} from '../../../shared/runs/segment.ts'
-import {canContinue} from '../../../shared/runs/stop.ts'
+import {adviseToContinue} from '../../../shared/runs/stop.ts'
 import {findPlan, listChunksOfRows, listPlanChunks, type PlanChunk} from '../../../sql/sealed-plans.ts'
 import {listSegments, STEP_LIST} from '../../../sql/segments.ts'
 import type {LedgerContext} from '../context.ts'
@@ -95,5 +95,5 @@ const unavailable = (): never => {
 const changed = ({run}: PlanContext, why: string) =>
   new RunStopped({
     stopped: 'PLAN_CHANGED',
-    message: `${why}, so nothing more is written. Start a new dry run and seal its plan. ${canContinue(run)}`,
+    message: `${why}, so nothing more is written. Start a new dry run and seal its plan. ${adviseToContinue(run)}`,
   })

@@ -2,7 +2,7 @@ import {CrmError, isCrowded, isRefusedForGood} from '../../../shared/crm/error.t
 import type {Slots} from '../../../shared/crm/limits/slots.ts'
 import {Refusal} from '../../../shared/errors.ts'
 import {explainHeld} from '../../../shared/runs/guard/guard.ts'
-import {canContinue} from '../../../shared/runs/stop.ts'
+import {adviseToContinue} from '../../../shared/runs/stop.ts'
 import {findWriteStatus, type WriteStatus} from '../../../sql/connectors.ts'
 import type {RunHold} from '../../../sql/run-heads.ts'
 import type {Run} from '../../../sql/runs.ts'
@@ -96,13 +96,13 @@ export const findWriteBlock = (writeStatus: WriteStatus, run: Run) => {
       1,
     )
   const why = writeStatus === 'ended' ? 'The CRM no longer accepts this connection' : 'This connection was disconnected'
-  return new RunStopped({stopped: 'GRANT_ENDED', message: `${why}. Connect it again. ${canContinue(run)}`})
+  return new RunStopped({stopped: 'GRANT_ENDED', message: `${why}. Connect it again. ${adviseToContinue(run)}`})
 }
 
-type GoingContext = Pick<Context, 'signal' | 'lease' | 'run' | 'readsResults'>
+type WriteCheckContext = Pick<Context, 'signal' | 'lease' | 'run' | 'readsResults'>
 
 /** Throws the reason why the run must not write, as of the last heartbeat. Reads of results ignore a pause of writes. */
-export const assertWritable = ({signal, lease, run, readsResults}: GoingContext) => {
+export const assertWritable = ({signal, lease, run, readsResults}: WriteCheckContext) => {
   signal.throwIfAborted()
   const stop = lease.stopSeen()
   if (stop) throw new RunStopped(stop)

@@ -1,5 +1,5 @@
 import {asObject, type CrmProblem, describeProblem, isTokenRefused} from '../../../shared/crm/error.ts'
-import {canContinue} from '../../../shared/runs/stop.ts'
+import {adviseToContinue} from '../../../shared/runs/stop.ts'
 import type {Run} from '../../../sql/runs.ts'
 import {RunPaused, RunStopped} from '../run-endings.ts'
 
@@ -40,7 +40,7 @@ export const endByRefusal = (crm: CrmProblem, run: Run): RunPaused | RunStopped 
     const message = `${problem}. The renewed access token was refused too. The run tries again every minute. Connect the CRM again if this lasts`
     return new RunPaused('CONNECTION_UNAVAILABLE', message, tokenPauseSeconds)
   }
-  return new RunStopped({stopped: 'CRM_REFUSED', message: `${problem}. ${remedyOf(crm)}. ${canContinue(run)}`})
+  return new RunStopped({stopped: 'CRM_REFUSED', message: `${problem}. ${remedyOf(crm)}. ${adviseToContinue(run)}`})
 }
 
 const remedyOf = ({code, status, details}: CrmProblem) => {

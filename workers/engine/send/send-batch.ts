@@ -225,7 +225,7 @@ const readRefusal = (
   return ++refusedSingles.count > mostRefusedSingles ? {unsent: endByRefusal(crm, run)} : null
 }
 
-/** Sends the two halves of a refused batch one after the other, so a batch of n records takes fewer than 2n requests. */
+/** Sends the two halves of a refused batch in turn. A refused half is halved again, so a batch of n records takes fewer than 2n requests. */
 const sendHalves = async (
   ctx: Context,
   flow: CompiledFlow,

@@ -7,7 +7,7 @@ const marks = [2_000, 20_000, 200_000]
 let line: Promise<unknown> = Promise.resolve()
 
 /** Waits until the refreshes in progress have ended, so that a shutdown does not close their connections. */
-export const statisticsRefreshed = async (): Promise<void> => void (await line)
+export const waitForStatistics = async (): Promise<void> => void (await line)
 
 /**
  * Returns a function to call with the number of log entries that were just stored. When the total passes a number in `marks`, the function

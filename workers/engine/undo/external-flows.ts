@@ -4,7 +4,7 @@ import {findDiscoveredModule} from '../../../sql/discoveries.ts'
 import {listNames} from '../../../sql/external-runs.ts'
 import type {Run} from '../../../sql/runs.ts'
 import type {CompiledFlow} from '../model.ts'
-import {openPresentNames} from './present-names.ts'
+import {loadPresentNames} from './renamed-modules.ts'
 
 /**
  * Compiles one flow for each module that an external engine wrote, by the newest discovery. Runs of an external engine have no snapshot,
@@ -12,7 +12,7 @@ import {openPresentNames} from './present-names.ts'
  */
 export const listExternalFlows = async (db: Db, {no, connectorId, endedAt: until}: Run): Promise<CompiledFlow[]> => {
   const written = (await listNames(db, no)).filter(({kind}) => kind === 'module')
-  const nameOf = await openPresentNames(db, {connector: connectorId!, discovery: null, until, names: written.map(({name}) => name)})
+  const nameOf = await loadPresentNames(db, {connector: connectorId!, discovery: null, until, names: written.map(({name}) => name)})
   const modules = written.map(({name, ...module}) => ({...module, name: nameOf(name)}))
   return Promise.all(modules.map(module => compileModule(db, {connector: connectorId!, module, modules})))
 }

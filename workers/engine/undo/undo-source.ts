@@ -13,7 +13,7 @@ import {RunStopped} from '../run-endings.ts'
 import {isSubform} from '../subform/record-order.ts'
 import {listRowFields} from '../subform/row-values.ts'
 import {listExternalFlows} from './external-flows.ts'
-import {openPresentNames} from './present-names.ts'
+import {loadPresentNames} from './renamed-modules.ts'
 
 type UndoneRow = Pick<ImportRow, 'key' | 'number' | 'counted'> & {flow: number; module: number}
 
@@ -89,7 +89,7 @@ export const openUndoSource = async (ctx: Context): Promise<UndoSource> => {
 const compileWrittenFlows = async (db: Context['db'], {connectorId}: Run, snapshotNo: number): Promise<CompiledFlow[]> => {
   const snapshot = await readSnapshot(db, snapshotNo)
   const names = snapshot.modules.map(({apiName}) => apiName)
-  const nameOf = await openPresentNames(db, {connector: connectorId!, discovery: snapshot.discovery, until: null, names})
+  const nameOf = await loadPresentNames(db, {connector: connectorId!, discovery: snapshot.discovery, until: null, names})
   return compileFlows({...snapshot, modules: snapshot.modules.map(module => ({...module, apiName: nameOf(module.apiName)}))})
 }
 

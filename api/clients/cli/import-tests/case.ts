@@ -16,7 +16,7 @@ export type CaseAnswer = {
   /** The row whose question is answered. If it is left out, the answer becomes a rule for the questions of `flow`. */
   row?: number
   flow?: string
-  /** With a `row`, `flow`, `kind` and `field` select one of its questions. */
+  /** `flow`, `kind` and `field` limit the answer to matching questions of the row, or limit the rule if `row` is absent. */
   kind?: string
   field?: string
   choice?: string

@@ -97,9 +97,13 @@ const answerQuestions = async ({client, path}: Session, run: Json, given: readon
   const differences: Difference[] = []
   const answers = single.flatMap(({row, flow = null, field = null, kind = null, choice = 'skip', record}): Json[] => {
     const asked = questions.filter(
-      one => one.rowNumbers.includes(row) && fits(flow, one.flowId) && fits(field, one.field) && fits(kind, one.kind),
+      one =>
+        one.rowNumbers.includes(row) &&
+        matchesQuestion(flow, one.flowId) &&
+        matchesQuestion(field, one.field) &&
+        matchesQuestion(kind, one.kind),
     )
-    // The candidate of a question about an edit is no choice.
+    // A question about an edited value shows a candidate, but an answer cannot select it.
     const find = ({kind: asks, candidates}: Json) =>
       asks !== 'edit' && candidates.find((one: Json) => Object.entries(record!).every(([name, value]) => isSame(value, one[name])))
     const place = {row: row!, field}
@@ -118,5 +122,5 @@ const answerQuestions = async ({client, path}: Session, run: Json, given: readon
   return differences
 }
 
-/** Whether an answer that names `wanted` fits the question. Null fits every question. */
-const fits = (wanted: unknown, asked: unknown) => wanted === null || wanted === asked
+/** Whether a key of an answer matches the question. Null matches every question. */
+const matchesQuestion = (wanted: unknown, actual: unknown) => wanted === null || wanted === actual

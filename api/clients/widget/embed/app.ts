@@ -62,7 +62,7 @@ const Here = () => {
   const isStart = !found || ![...steps, 'imports/:id/match'].includes(found.pattern)
   const isFirst = useRef(true)
   useEffect(() => {
-    // The first page shows a session that was just read. Later, an import may have used rows, on this page or another one.
+    // The app has just read the session when its first view opens. Later start views read it again, because imports may have used rows.
     const isRead = isFirst.current
     isFirst.current = false
     if (isRead || !isStart) return

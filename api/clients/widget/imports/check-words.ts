@@ -49,11 +49,18 @@ const fixes: Record<string, string> = {
   ragged: t.correctTheDelimiter,
 }
 
-/** Describes how to fix a problem. The API's texts name options of the API, so some kinds of problems have a different text here. */
-export const sayFix = ({kind, fix}: Pick<CheckProblem, 'kind' | 'fix'>): string => {
+/** Problems that also occur if the CRM got a field, module, layout or rule after its modules were last read. */
+const ofDiscovery = ['field_missing', 'module_missing', 'option_missing']
+
+/**
+ * Describes how to fix a problem. The API's texts name options of the API, so some kinds of problems have a different text here. `isEmbedded`: the
+ * page has no connections to refresh.
+ */
+export const sayFix = ({kind, fix}: Pick<CheckProblem, 'kind' | 'fix'>, isEmbedded = false): string => {
   const code = kind.toUpperCase()
   const translated = sayRowReason(code, null) === null ? null : reasonTexts.advice[code]
-  return fixes[kind] ?? translated ?? `${fix}.`
+  const advice = fixes[kind] ?? translated ?? `${fix}.`
+  return ofDiscovery.includes(kind) && !isEmbedded ? `${advice} ${t.ifItIsNewInTheCrm}` : advice
 }
 
 /** Returns the query parameters with which the match step shows the file or field to fix. */

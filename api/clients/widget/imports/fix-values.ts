@@ -10,7 +10,7 @@ import {Problem, say} from '../ui/notice.ts'
 import {choicesOf, type Field} from './fields.ts'
 import {putMapping} from './flows.ts'
 import type {CheckProblem, Imported} from './import.ts'
-import {type ColumnValue, type ColumnValues, entriesOf, placeOf, positionOf, putEntry, withEntries} from './value-entries.ts'
+import {type ColumnValue, type ColumnValues, entriesOf, findMapping, positionOf, putEntry, withEntries} from './value-entries.ts'
 
 const mostShown = 10
 type Props = {found: Imported; problem: CheckProblem; again: () => Promise<void>}
@@ -20,8 +20,8 @@ type Props = {found: Imported; problem: CheckProblem; again: () => Promise<void>
  * replaces the value in all its cells.
  */
 export const FixValues = ({found, problem, again}: Props) => {
-  const flow = placeOf(found, problem).flow!
-  const mapping = placeOf(found, problem).mapping!
+  const flow = findMapping(found, problem).flow!
+  const mapping = findMapping(found, problem).mapping!
   const loaded = useLoad(
     async signal => {
       const values = inOrg(`/imports/${found.id}/sources/${flow.sourceId}/columns/${encodeURIComponent(mapping.source!)}/values`)

@@ -1,7 +1,7 @@
 import {t} from '../text/mapping.ts'
 import {type Field, isFillable, type Module} from './fields.ts'
 import type {Flow, Mapping, Source} from './import.ts'
-import {entriesOf} from './value-entries.ts'
+import {entriesOf, fold} from './value-entries.ts'
 
 export const newFlowId = (flows: readonly Flow[], module: string): string => {
   const plain =
@@ -127,7 +127,6 @@ export const strangeWords = (cells: readonly string[], {picklist}: Pick<Field, '
   const found = new Map(cells.map(cell => [fold(cell), cell.trim()]))
   return [...found].filter(([word]) => word !== '' && !known.has(word)).map(([, cell]) => cell)
 }
-const fold = (text: string) => text.normalize('NFC').trim().toLowerCase()
 
 export const sayMapping = ({mode, source, staticValue, transform, searchField}: Mapping): string => {
   switch (mode) {

@@ -1,6 +1,6 @@
 /**
- * Returns the connection of a new import. A template's connection takes precedence over the person's choice, because the API accepts no other.
- * `connections`: those that are connected, at least one. Null: the template's connection is not among them.
+ * Returns the id of the connection of a new import. A template's connection takes precedence over the person's choice, because the API accepts no
+ * other. `connections`: the connected ones, at least one. Returns null if the template's connection is not connected.
  */
 export const connectionFor = (
   connections: readonly {id: string}[],

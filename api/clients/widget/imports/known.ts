@@ -39,11 +39,11 @@ const read = async (id: string): Promise<void> => {
 
 /**
  * Loads the newest 20 dry runs and the newest 200 other runs, newest first. The two kinds are loaded separately, because every edit in the
- * review can start a dry run, and no number of dry runs may hide a run that wrote rows.
+ * review can start a dry run, and no number of dry runs may hide a run that wrote rows. Earlier versions of Lading return both kinds each time.
  */
 const readRuns = async (path: string, signal: AbortSignal): Promise<RunOutline[]> => {
   const list = async (dryRun: boolean, limit: number): Promise<RunOutline[]> =>
-    (await client.get(`${path}/runs`, {dryRun: String(dryRun), limit}, signal)).runs
+    (await client.get(`${path}/runs`, {dryRun: String(dryRun), limit}, signal)).runs.filter((run: RunOutline) => run.dryRun === dryRun)
   const runs = (await Promise.all([list(false, 200), list(true, 20)])).flat()
   return runs.toSorted((a, b) => (a.authorisedAt < b.authorisedAt ? 1 : a.authorisedAt > b.authorisedAt ? -1 : 0))
 }

@@ -101,13 +101,20 @@ const ImportForm = ({connections, templates}: Ground) => {
       <${TextField} label=${t.name} hint=${t.defaultName(template ? t.theNameOfTheTemplate : usualName())} maxlength="200" value=${draft.name} onInput=${(name: string) => change({name})} />
       ${(templates.length > 0 || wanted) && html`<${Select} label=${t.template} hint=${t.forFilesLikeThoseOfAnEarlier} value=${template?.id ?? ''} options=${[{value: '', label: t.none}, ...templates.map(({id, name}) => ({value: id, label: name}))]} onChange=${chooseTemplate} />`}
       ${wanted && !template && html`<${Notice} kind="warning">${t.thisTemplateWasDeletedOrIsNot}<//>`}
-      ${connectorId === null && html`<${Notice} kind="warning" title=${t.theCrmOfThisTemplateIsNot} actions=${html`<a class="button" href=${to('connections')}>${t.goToConnections}</a>`}>${t.connectItAgainOrChooseAnother}<//>`}
+      ${connectorId === null && html`<${EndedConnection} />`}
       ${connections.length > 1 && connectorId && html`<${Select} label=${t.connection} hint=${t.theCrmToWriteTo} value=${connectorId} disabled=${Boolean(template?.connectorId)} options=${connections.map(({id, name, crmUserName}) => ({value: id, label: t.nameWithUser(name, crmUserName)}))} onChange=${(id: string) => change({connectorId: id})} />`}
       ${connectorId && html`<${Undiscovered} key=${connectorId} connection=${connectorId} />`}
       <${Problem} error=${make.error} title=${t.couldNotCreateTheImport} />
       <${Button} kind="main" type="submit" isBusy=${make.isBusy} disabled=${connectorId === null}>${t.createImport}<//>
     </form>
   `
+}
+
+const EndedConnection = () => {
+  const mayConnect = may('admin', 'access')
+  const actions = mayConnect && html`<a class="button" href=${to('connections')}>${t.goToConnections}</a>`
+  const fix = mayConnect ? t.connectItAgainOrChooseAnother : t.askAnAdminToConnectItAgain
+  return html`<${Notice} kind="warning" title=${t.theCrmOfThisTemplateIsNot} actions=${actions}>${fix}<//>`
 }
 
 /** Warns that the modules and fields of the connection have not been read, so nothing can be mapped. */

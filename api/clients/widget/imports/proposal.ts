@@ -34,7 +34,7 @@ export const sayWhy = ({why, note}: {why: readonly string[]; note?: string | nul
 /** Says why the AI model was not used. Null if the model was used, not needed or not configured. */
 export const sayModel = (model: string): string | null => {
   if (model === 'no_credits') return t.theAiCreditsOfThisPeriodAre
-  if (model === 'not_allowed') return t.theAiModelMayNotBeUsed
+  if (model === 'not_allowed') return t.theAiModelWasNotUsed
   return model === 'unavailable' ? t.theAiModelIsUnavailableAndNothing : null
 }
 

@@ -15,7 +15,7 @@ import {FixValues} from './fix-values.ts'
 import type {CheckProblem, Imported} from './import.ts'
 import type {LoadedImport} from './known.ts'
 import {useFieldLabels} from './module-data.ts'
-import {withFixableValues} from './value-entries.ts'
+import {listFixableProblems} from './value-entries.ts'
 
 /**
  * The problems that the last check found, grouped by severity. The groups are collapsed at first. Problems that a value map can fix are shown
@@ -24,7 +24,7 @@ import {withFixableValues} from './value-entries.ts'
 export const ReviewProblems = ({known: {import: found, checks, again}}: {known: LoadedImport}) => {
   if (!checks || checks.checks.endedAt === null || checks.problems.length === 0) return null
   return html`
-    ${embed.value ? null : withFixableValues(found, checks.problems).map(problem => html`<${FixValues} key=${`${problem.flow} ${problem.field}`} found=${found} problem=${problem} again=${again} />`)}
+    ${embed.value ? null : listFixableProblems(found, checks.problems).map(problem => html`<${FixValues} key=${`${problem.flow} ${problem.field}`} found=${found} problem=${problem} again=${again} />`)}
     <${Problems} key=${checks.checks.endedAt} found=${found} first=${checks} />
   `
 }
@@ -71,6 +71,6 @@ const OneProblem = ({id, problem, labels}: OneProps) => {
     <p class="found-head"><strong>${sayRowReason(problem.kind.toUpperCase(), label) ?? withLabel(message, field, label)}</strong> ${rows.length > 0 && html`<span class="quiet">${t.rowCount(total)}</span>`}</p>
     ${where && html`<p class="quiet">${where}</p>`}
     ${rows.length > 0 && html`<p><span class="quiet">${total === 1 ? t.row : t.rows}</span> ${rows.slice(0, 8).map(count).join(', ')}${total > Math.min(8, rows.length) ? ' …' : ''} ${samples.length > 0 && html`<span class="samples">${samples.map(sample => html`<span class="sample">${sample === '' ? t.empty : sample.slice(0, 60)}</span>`)}</span>`}</p>`}
-    <p>${sayFix(problem)} <a href=${to('imports', id, 'match', fixQuery(problem))}>${t.goToTheColumn}${name && html`<span class="unseen">: ${name}</span>`}</a></p>
+    <p>${sayFix(problem, embed.value !== null)} <a href=${to('imports', id, 'match', fixQuery(problem))}>${t.goToTheColumn}${name && html`<span class="unseen">: ${name}</span>`}</a></p>
   `
 }

@@ -29,7 +29,7 @@ let lastKey = 0
 const stops = new Map<number, AbortController>()
 type OnTaken = (answer: Json) => void
 const taken = new Map<number, OnTaken>()
-/** The last attempt to send each file. It settles when the attempt has ended. */
+/** A promise for each file, which resolves when the last attempt to send the file has ended. */
 const attempts = new Map<number, Promise<void>>()
 
 const change = (key: number, changes: Partial<QueuedFile>) => {
@@ -86,7 +86,7 @@ const send = async ({key, importId, file, slot, reader, upload}: QueuedFile) => 
   }
 }
 
-/** Returns the upload of a paused file on the server. Waits for the request that begins it, so that no second upload is begun. */
+/** Returns the server's upload of a paused file, if one was begun. Waits for the request that begins it, so that no second upload is begun. */
 const findBegun = async ({key, upload}: QueuedFile): Promise<Upload | undefined> => {
   await attempts.get(key)
   return sendings.value.find(one => one.key === key)?.upload ?? upload

@@ -65,24 +65,26 @@ export const positionOf = (entries: readonly ValueEntry[], from: string): number
   entries.findIndex(entry => fold(entry.from) === fold(from))
 
 const isMapped = (entries: readonly ValueEntry[], value: string) => positionOf(entries, value) >= 0
-const fold = (text: string) => text.normalize('NFC').trim().toLowerCase()
+
+/** Returns the form in which values are compared. Texts from macOS may be decomposed: their `Ö` is an `O` and a diaeresis. */
+export const fold = (text: string) => text.normalize('NFC').trim().toLowerCase()
 
 type FlowsOf = Pick<Imported, 'flows'>
 
 /** Returns the flow and the mapping that a problem concerns. */
-export const placeOf = ({flows}: FlowsOf, problem: CheckProblem) => {
+export const findMapping = ({flows}: FlowsOf, problem: CheckProblem) => {
   const flow = flows.find(({id}) => id === problem.flow)
   return {flow, mapping: flow?.fields.find(({field}) => field === problem.field)}
 }
 
 /** Returns the problems that a value map can fix: the first of each field, because the value map of a field fixes its other problems too. */
-export const withFixableValues = (found: FlowsOf, problems: CheckProblem[]): CheckProblem[] => {
+export const listFixableProblems = (found: FlowsOf, problems: CheckProblem[]): CheckProblem[] => {
   const fixable = problems.filter(problem => canFixValues(found, problem))
   return fixable.filter(({flow, field}, at) => fixable.findIndex(one => one.flow === flow && one.field === field) === at)
 }
 
 /** Whether a value map can fix the problem. The problem must concern unknown values, and a column without an expression must fill the field. */
 const canFixValues = (found: FlowsOf, problem: CheckProblem): boolean => {
-  const {mapping} = placeOf(found, problem)
+  const {mapping} = findMapping(found, problem)
   return ['not_in_picklist', 'value_unmapped'].includes(problem.kind) && mapping?.mode === 'column' && !mapping.transform
 }

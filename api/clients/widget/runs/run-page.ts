@@ -21,6 +21,7 @@ import {needsAnswers, QuestionsLink} from './questions-link.ts'
 import {type ReasonQuery, Reasons} from './reasons.ts'
 import {Repeat} from './repeat.ts'
 import {Retry} from './retry.ts'
+import {tabOfGroup} from './review-tabs.ts'
 import {isRetriable, type Run, sayState} from './run.ts'
 import {leftOf, sumCounts} from './tally.ts'
 import {Undo, UndoResult} from './undo.ts'
@@ -60,6 +61,8 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
   const hasRowsToFix = failed + refused > 0 && isRetriable(run) && !run.retriedBy && may('operator')
   // The results page shows no rows of dry runs.
   const rowsStep = run.dryRun ? 'review' : 'results'
+  const linkTo = (group: Group, query: ReasonQuery) =>
+    to('imports', id, rowsStep, {run: run.id, tab: run.dryRun ? tabOfGroup(group) : undefined, source: group.source, ...query})
   return html`
     <section class="sheet" aria-labelledby="summary">
       <h2 id="summary" ref=${focused} tabindex="-1">${titleOf(run)}</h2>
@@ -79,13 +82,13 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
           <div class="actions">
             <${QuestionsLink} importId=${id} run=${run} />
             <a class=${main === 'rows' ? 'button main' : 'button'} href=${to('imports', id, rowsStep, {run: run.id})}>${hasRowsToFix ? t.fixRows(failed + refused) : t.viewRows}</a>
-            ${!several && failed + refused > 0 && html`<${Download} found=${loadedImport.import} run=${run} kind="failed">${t.downloadFailedCsv}<//>`}
-            ${!several && html`<${Download} found=${loadedImport.import} run=${run} kind="results">${t.downloadResultsCsv}<//>`}
+            ${!run.dryRun && !several && failed + refused > 0 && html`<${Download} found=${loadedImport.import} run=${run} kind="failed">${t.downloadFailedCsv}<//>`}
+            ${!run.dryRun && !several && html`<${Download} found=${loadedImport.import} run=${run} kind="results">${t.downloadResultsCsv}<//>`}
             ${!run.undoOf && !embed.value && html`<${Repeat} found=${loadedImport.import} />`}
           </div>
-          ${several && html`<p class="hint">${t.thisRunHasSeveralFilesDownload}</p>`}
+          ${!run.dryRun && several && html`<p class="hint">${t.thisRunHasSeveralFilesDownload}</p>`}
           <${Problem} error=${tally.error} again=${tally.again} />
-          <${Reasons} tally=${tally} run=${run} linkTo=${({source}: Group, query: ReasonQuery) => to('imports', id, rowsStep, {run: run.id, source, ...query})} />
+          <${Reasons} tally=${tally} run=${run} linkTo=${linkTo} />
           ${unanswered > 0 && html`<${Notice} kind="warning" title=${t.someRowsHadNoAnswer}>${t.theCrmDidNotConfirmWhetherIt}<//>`}
         `
       }

@@ -41,23 +41,26 @@ export const General = () => {
   const loaded = useLoad<GeneralInput>(signal => client.get(inOrg('/config/settings'), {}, signal), [])
   return html`
     <${SettingsFrame} title=${t.general} lead=${t.settingsForTheWholeOrganisation}>
-      <${Shown} of=${loaded}>${(read: GeneralInput) => html`<${SettingsForm} key=${JSON.stringify(read.settings)} read=${read} again=${loaded.again} />`}<//>
+      <${Shown} of=${loaded}>${(read: GeneralInput) => html`<${SettingsForm} read=${read} again=${loaded.again} />`}<//>
     <//>
   `
 }
 
+const draftOf = (settings: Settings) => ({
+  ...settings,
+  expressionContext: JSON.stringify(settings.expressionContext, null, 2),
+  embedOrigins: (settings.embedOrigins ?? []).join('\n'),
+})
+
 const SettingsForm = ({read: {settings, registryVersion}, again}: {read: GeneralInput; again: () => void}) => {
-  const form = useDraft({
-    ...settings,
-    expressionContext: JSON.stringify(settings.expressionContext, null, 2),
-    embedOrigins: (settings.embedOrigins ?? []).join('\n'),
-  })
+  const form = useDraft(draftOf(settings))
   const {draft, set} = form
   const save = useDoing(async () => {
     const origins = draft.embedOrigins.split(/\s+/).filter(origin => origin !== '')
     const embedOrigins = origins.length > 0 ? origins : null
     const changed = {...draft, expressionContext: readJson(draft.expressionContext), embedOrigins}
-    await client.patch(inOrg('/config/settings'), changed, {'if-match': `"${registryVersion}"`})
+    const saved: GeneralInput = await client.patch(inOrg('/config/settings'), changed, {'if-match': `"${registryVersion}"`})
+    set(draftOf(saved.settings))
     await readMe()
     say(t.settingsSaved)
     again()

@@ -34,7 +34,7 @@ export const Module = ({params}: PageProps) => {
         ${(read: ModuleInput) =>
           read.fields.some(({removed}) => !removed)
             ? html`
-                <${Values} key=${JSON.stringify(savedValues(read.module))} read=${read} again=${loaded.again} />
+                <${Values} key=${`${read.module.connectorId} ${read.module.apiName}`} read=${read} again=${loaded.again} />
                 <${Fields} read=${read} again=${loaded.again} />
               `
             : html`<${NeedsDiscovery} connection=${connection} onRead=${loaded.again} />`}
@@ -94,7 +94,7 @@ const Values = ({read: {module, fields, registryVersion}, again}: Part) => {
   const {draft, set} = form
   const save = useDoing(async () => {
     const {by, onOne, onMany, unique: uniqueFields, exclusions} = draft
-    await patchModule(module, registryVersion, {
+    const saved = await patchModule(module, registryVersion, {
       uniqueFields,
       exclusions,
       singular: draft.singular.trim() || null,
@@ -102,6 +102,7 @@ const Values = ({read: {module, fields, registryVersion}, again}: Part) => {
       onEdited: draft.onEdited || null,
       idempotencyField: draft.idempotencyField || null,
     })
+    set(savedValues(saved.module))
     say(t.moduleSaved)
     again()
   })

@@ -55,10 +55,10 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Modu
   // The newest registry version in a response. The next change must send this version, even if the list has not reloaded since the previous change.
   const version = useRef(registryVersion)
   version.current = Math.max(version.current, registryVersion)
+  const isReloading = registryVersion < version.current
   const keepVersion = ({registryVersion = 0}: Edited) => (version.current = Math.max(version.current, registryVersion))
   const change = useDoing(async (module: ConfiguredModule, enabled: boolean) => {
-    const changed = await patchModule(module, version.current, {enabled})
-    keepVersion(changed)
+    keepVersion(await patchModule(module, version.current, {enabled}))
     say((enabled ? t.moduleEnabled : t.moduleDisabled)(module.label ?? module.apiName))
     again()
   })
@@ -66,8 +66,7 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Modu
   const matched = all.filter(({match}) => match !== null).map(({apiName}) => apiName)
   const labelOf = useFieldLabels(all[0]?.connectorId ?? '', matched)
   const move = useDoing(async (module: ConfiguredModule, by: -1 | 1) => {
-    // The list does not show the previous change yet, so an order made from the list would revert that change.
-    if (registryVersion < version.current) return
+    if (isReloading) return
     const keys = ordered.map(({key}) => key!)
     const from = keys.indexOf(module.key!)
     keys.splice(from + by, 0, ...keys.splice(from, 1))
@@ -101,7 +100,8 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Modu
       ? [
           {
             head: t.order,
-            cell: (module: ConfiguredModule) => module.key && html`<${Order} module=${module} of=${ordered} move=${move.run} />`,
+            cell: (module: ConfiguredModule) =>
+              module.key && html`<${Order} module=${module} of=${ordered} isReloading=${isReloading} move=${move.run} />`,
           },
         ]
       : []),
@@ -119,16 +119,23 @@ const statesOf = ({enabled}: ConfiguredModule) => [
   {value: 'false', label: t.disabled},
 ]
 
-type OrderProps = {module: ConfiguredModule; of: ConfiguredModule[]; move: (module: ConfiguredModule, by: -1 | 1) => void}
+type OrderProps = {
+  module: ConfiguredModule
+  of: ConfiguredModule[]
+  isReloading: boolean
+  move: (module: ConfiguredModule, by: -1 | 1) => void
+}
 
-const Order = ({module, of, move}: OrderProps) => {
+const Order = ({module, of, isReloading, move}: OrderProps) => {
+  // Until the list shows the previous change, an order made from it would revert that change. Not `disabled`: such a button loses the focus.
+  const ignored = isReloading ? 'true' : undefined
   const at = of.indexOf(module)
   const name = module.label ?? module.apiName
   return html`
     <span class="row">
       ${at + 1}
-      <${Button} kind="quiet" label=${t.moveUp(name)} disabled=${at === 0} onClick=${() => move(module, -1)}>↑<//>
-      <${Button} kind="quiet" label=${t.moveDown(name)} disabled=${at === of.length - 1} onClick=${() => move(module, 1)}>↓<//>
+      <${Button} kind="quiet" label=${t.moveUp(name)} aria-disabled=${ignored} disabled=${at === 0} onClick=${() => move(module, -1)}>↑<//>
+      <${Button} kind="quiet" label=${t.moveDown(name)} aria-disabled=${ignored} disabled=${at === of.length - 1} onClick=${() => move(module, 1)}>↓<//>
     </span>
   `
 }

@@ -26,7 +26,7 @@ export const Notices = () => {
     <${SettingsFrame} title=${t.notices} lead=${t.sendNoticesToMembersByEMail}>
       <${Shown} of=${loaded}>
         ${(read: NoticesInput) => html`
-          <${RuleForm} key=${JSON.stringify({...read.notices, endpoints: null})} read=${read} again=${loaded.again} />
+          <${RuleForm} read=${read} again=${loaded.again} />
           <${Webhooks} list=${read.webhooks} again=${loaded.again} />
         `}
       <//>
@@ -37,10 +37,10 @@ export const Notices = () => {
 const RuleForm = ({read: {notices, mail, members, webhooks}, again}: {read: NoticesInput; again: () => void}) => {
   const form = useDraft<Rule>(notices)
   const {draft} = form
-  // A removed webhook leaves the form, and the other unsaved changes stay.
+  // A removed webhook leaves the unsaved changes too, because the API refuses unknown webhooks.
   useEffect(() => form.set({endpoints: draft.endpoints.filter(one => webhooks.some(({id}) => id === one))}), [webhooks])
   const save = useDoing(async () => {
-    await client.put(inOrg('/notices'), draft)
+    form.set((await client.put<NoticesInput>(inOrg('/notices'), draft)).notices)
     say(t.noticesSaved)
     again()
   })

@@ -89,6 +89,7 @@ export const t = translate('files', {
   thisTemplateWasDeletedOrIsNot: 'This template was deleted or is not shared with you. Choose another one, or none.',
   theCrmOfThisTemplateIsNot: 'The CRM of this template is not connected',
   connectItAgainOrChooseAnother: 'Connect it again, or choose another template.',
+  askAnAdminToConnectItAgain: 'Ask an admin to connect it again, or choose another template.',
   goToConnections: 'Go to connections',
   theModulesAndFieldsOfThis: 'The modules and fields of this connection are not read yet',
   readNow: 'Read now',

@@ -137,7 +137,7 @@ export const t = translate('mapping', {
   chosenByAi: 'chosen by AI',
   noReasonGiven: 'no reason given',
   theAiCreditsOfThisPeriodAre: 'The AI credits of this period are used up. These proposals use only names and values.',
-  theAiModelMayNotBeUsed:
+  theAiModelWasNotUsed:
     'The AI model was not used, because this organisation is suspended or a payment is late. These proposals use only names and values.',
   theAiModelIsUnavailableAndNothing: 'The AI model is unavailable, and nothing was charged. These proposals use only names and values.',
   showMoreProblems: 'Show more problems',

@@ -31,7 +31,7 @@ export const Button = ({
     class=${`button ${kind} ${rest.class ?? ''}`}
     aria-label=${label}
     aria-busy=${isBusy ? 'true' : undefined}
-    aria-disabled=${isBusy ? 'true' : undefined}
+    aria-disabled=${isBusy ? 'true' : rest['aria-disabled']}
     disabled=${disabled}
     onClick=${isBusy ? (event: MouseEvent) => event.preventDefault() : onClick}
   >

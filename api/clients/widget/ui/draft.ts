@@ -1,8 +1,9 @@
-import {useEffect, useState} from 'preact/hooks'
+import {useEffect, useRef, useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {askBeforeHistory, go} from '../state/place.ts'
 import {t} from '../text/shell.ts'
 import {Button} from './button.ts'
+import {mergeDraft} from './merge-draft.ts'
 
 export type Draft<T> = {draft: T; set: (change: Partial<T>) => void; reset: () => void; isDirty: boolean}
 
@@ -13,9 +14,19 @@ let dirtyForms = 0
 export const mayLeave = (): boolean => dirtyForms === 0 || confirm(t.leaveWithoutSaving)
 askBeforeHistory(mayLeave)
 
-/** Keeps the edited values of a form with a save button. While they differ from `saved`, the browser asks before the page is left. */
+/**
+ * Keeps the edited values of a form with a save button. While they differ from `saved`, the browser asks before the page is left. If `saved` changes,
+ * the unsaved changes stay, and the other values follow `saved`.
+ */
 export const useDraft = <T extends object>(saved: T): Draft<T> => {
-  const [draft, setDraft] = useState(saved)
+  const held = useRef({draft: saved, saved})
+  const [, render] = useState({})
+  held.current = {draft: mergeDraft(held.current.draft, {before: held.current.saved, saved}), saved}
+  const {draft} = held.current
+  const keep = (next: T) => {
+    held.current.draft = next
+    render({})
+  }
   const isDirty = JSON.stringify(draft) !== JSON.stringify(saved)
   useEffect(() => {
     if (!isDirty) return
@@ -28,7 +39,7 @@ export const useDraft = <T extends object>(saved: T): Draft<T> => {
       gone.abort()
     }
   }, [isDirty])
-  return {draft, set: change => setDraft({...draft, ...change}), reset: () => setDraft(saved), isDirty}
+  return {draft, set: change => keep({...held.current.draft, ...change}), reset: () => keep(held.current.saved), isDirty}
 }
 
 /**

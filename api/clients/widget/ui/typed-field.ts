@@ -19,7 +19,7 @@ export const TypedField = ({value, onTyped, isNumber = false, ...rest}: TypedFie
   const [text, setText] = useState(value)
   const typed = useRef(value)
   useEffect(() => {
-    // A value that was typed here comes back without its outer blanks, and maybe after more was typed.
+    // The parent returns the typed value trimmed, and maybe late. The field then keeps the text that the user sees.
     if (value !== typed.current) setText(value)
     typed.current = value
   }, [value])

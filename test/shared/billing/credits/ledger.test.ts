@@ -212,7 +212,7 @@ test.serial('credits expire at their end, and the ledger records it', async t =>
   await assertWhole(t, org)
 })
 
-test.serial('credits that expire while they are being reserved are held as checked, and spent', async t => {
+test.serial('credits that expire between the balance check and the reservation are still reserved and spent', async t => {
   const org = await makeOrg(db, {aiCredits: 0})
   await grant(org, 'ending', 4, {expiresAt: inDays(1)})
   t.teardown(() => setAhead(db, 0))

@@ -19,7 +19,7 @@ test('a file meets the contract that was adapted to its number of rows, however 
     }
 })
 
-test('a share of empty cells above its limit does not read as the limit', t => {
+test('a breach never rounds a share of empty cells down to the limit that it exceeds', t => {
   const shareOf = (emptyShare: number, filled: number, empties: number) => {
     const contract = DataContract.parse({sources: [{slot: 's', columns: [{name: 'c', emptyShare}]}]}).sources[0]!
     const column = {name: 'c', filled, empties, firstEmpty: 1, kinds: {}, repeated: null, others: null}

@@ -34,7 +34,7 @@ test('an unanswered update whose expression fails after a takeover stays unanswe
   t.like(resumed, {row: {counted: 'unanswered', attempt: 1}, outcome: 'unanswered', recordId: '7', code: 'EXPRESSION_TIMEOUT'})
 })
 
-test('a retry plans a row anew whose unanswered update was then refused, and does not search for a lost create', t => {
+test('if an unanswered update was later refused, a retry plans the row again and searches for no lost create', t => {
   const resumed = resume({run: 7, kind: STEP_CODES.again, target: '7', ended: true}, row(1))
   t.like(resumed, {decided: null, hasLostCreate: false, lostUpdate: '7', unansweredSends: 0, open: true})
   const made = resume({run: 7, kind: STEP_CODES.again, target: null, ended: true}, row(1))

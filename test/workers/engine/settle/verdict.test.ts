@@ -216,7 +216,7 @@ test('messages of the CRM are cleaned of NUL characters and truncated for the da
   t.true(settled.log[0]!.message!.length <= 2_000)
 })
 
-test('a refused update stays an open question if an earlier send of it, or of an earlier run, was never answered', t => {
+test('a refused update stays unsettled if this run or an earlier run sent it before without an answer', t => {
   const again = {target: '7', kind: STEP_CODES.again, ended: true}
   const sentTwice = judge(row(1), 'update', [silence, refused()], {target: '7'})
   t.like(sentTwice.settled, {opened: [{kind: STEP_CODES.update}, again], closed: [], released: []})

@@ -91,6 +91,7 @@ export const files: typeof t = {
   thisTemplateWasDeletedOrIsNot: 'Diese Vorlage wurde gelöscht oder ist nicht für Sie freigegeben. Wählen Sie eine andere oder keine.',
   theCrmOfThisTemplateIsNot: 'Das CRM dieser Vorlage ist nicht verbunden',
   connectItAgainOrChooseAnother: 'Verbinden Sie es erneut, oder wählen Sie eine andere Vorlage.',
+  askAnAdminToConnectItAgain: 'Bitten Sie einen Admin, es erneut zu verbinden, oder wählen Sie eine andere Vorlage.',
   goToConnections: 'Zu den Verbindungen',
   theModulesAndFieldsOfThis: 'Die Module und Felder dieser Verbindung sind noch nicht gelesen',
   readNow: 'Jetzt lesen',

@@ -137,8 +137,8 @@ export const mapping: typeof t = {
   chosenByAi: 'von der KI gewählt',
   noReasonGiven: 'ohne Begründung',
   theAiCreditsOfThisPeriodAre: 'Die KI-Credits dieses Zeitraums sind aufgebraucht. Diese Vorschläge beruhen nur auf Namen und Werten.',
-  theAiModelMayNotBeUsed:
-    'Ohne KI-Modell, weil diese Organisation gesperrt oder eine Zahlung überfällig ist. Diese Vorschläge beruhen nur auf Namen und Werten.',
+  theAiModelWasNotUsed:
+    'Das KI-Modell wurde nicht verwendet, weil diese Organisation gesperrt oder eine Zahlung überfällig ist. Diese Vorschläge beruhen nur auf Namen und Werten.',
   theAiModelIsUnavailableAndNothing:
     'Das KI-Modell ist nicht erreichbar, und nichts wurde berechnet. Diese Vorschläge beruhen nur auf Namen und Werten.',
   showMoreProblems: 'Weitere Probleme anzeigen',

@@ -14,15 +14,15 @@ export const reading: typeof t = {
     'Akzeptieren Sie diese Zeichen, wählen Sie eine andere Kodierung, oder laden Sie eine korrigierte Datei hoch.',
   matchTheWordsToOptionsCorrectThem: 'Ordnen Sie die Wörter Optionen zu, korrigieren Sie sie, oder erlauben Sie andere Werte.',
   addTheseValuesToTheValueMap: 'Ordnen Sie diese Werte zu, oder wählen Sie, was mit anderen Werten geschieht.',
-  mapAnotherField: 'Ordnen Sie ein anderes Feld zu. Wenn das Feld im CRM neu ist, aktualisieren Sie die Module unter Verbindungen.',
-  chooseAnotherModule: 'Wählen Sie ein anderes Modul. Wenn das Modul im CRM neu ist, aktualisieren Sie die Module unter Verbindungen.',
-  chooseALayoutOrRule:
-    'Wählen Sie ein Layout oder eine Regel, die das CRM hat. Wenn sie im CRM neu sind, aktualisieren Sie die Module unter Verbindungen.',
+  mapAnotherField: 'Ordnen Sie ein anderes Feld zu.',
+  chooseAnotherModule: 'Wählen Sie ein anderes Modul.',
+  chooseALayoutOrRule: 'Wählen Sie ein Layout oder eine Regel, die das CRM hat.',
+  ifItIsNewInTheCrm: 'Wenn Ihre Wahl im CRM neu ist, aktualisieren Sie die Module unter „Verbindungen“.',
   mergeTheseRows:
     'Fassen Sie diese Zeilen zusammen, oder schließen Sie alle bis auf eine mit dem Schritt „Doppelte Zeilen ausschließen“ aus.',
   excludeOrFillSuchRows: 'Schließen Sie solche Zeilen mit dem Schritt „Leere Zeilen ausschließen“ aus, oder füllen Sie sie.',
   correctTheDelimiter:
-    'Wählen Sie ein anderes Trennzeichen, füllen Sie Zeilen mit zu wenigen Zellen über die Leseoptionen auf, oder entfernen Sie die Zeilen.',
+    'Wählen Sie ein anderes Trennzeichen, wählen Sie in den Leseoptionen „mit leeren Zellen auffüllen“, oder entfernen Sie die Zeilen.',
   stepMoved: 'Schritt verschoben',
   cleaning: 'Bereinigung',
   couldNotSaveTheCleaning: 'Die Bereinigung konnte nicht gespeichert werden',
