@@ -1,5 +1,6 @@
 import test from 'ava'
 import {admit, settle} from '../../sql/ledger.ts'
+import {listUnknownRows} from '../../sql/undo.ts'
 import {beginRun, intent, openLedger, settlement} from '../support/running.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
@@ -31,4 +32,21 @@ test('a question keeps the time of its first batch, and the deadline by which th
   const before = await when()
   await settle(here.hot, settlement({run, fence}, 3, {opened: [{...opened[0]!, attempt: 2, ended: true}]}))
   t.deepEqual(await when(), {...before, ended: true}, 'nothing was sent')
+})
+
+test('an undo lists a lost create, unless the run has a record of the row', async t => {
+  const {run, fence} = await beginRun(here)
+  const entry = {module: 1, flow: 1, target: '7', hasUniqueKey: false, attempt: 1, creates: 1}
+  const opened = [
+    {...entry, key: 'f.1', number: 1, kind: 2, ended: true},
+    {...entry, key: 'f.2', number: 2, kind: 2, ended: true},
+    {...entry, key: 'f.3', number: 3, kind: 0, target: null},
+  ]
+  const kept = [2, 3].map(n => ({module: 1, key: `f.${n}`, recordId: `8${n}`, how: 1, matchKey: null}))
+  await settle(here.hot, settlement({run, fence}, 1, {opened, kept}))
+  const listed = await listUnknownRows(here.db, {chain: run, run, after: {module: 0, key: ''}, limit: 10})
+  t.deepEqual(
+    listed.map(({key}) => key),
+    ['f.1', 'f.3'],
+  )
 })

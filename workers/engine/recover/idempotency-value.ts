@@ -1,7 +1,7 @@
 import {type IdempotencyValueOf, openIdempotencyValues} from '../../../shared/runs/idempotency-values.ts'
 import type {UnsettledRow} from '../../../sql/unsettled.ts'
 import type {Context, OfflineContext} from '../context.ts'
-import {type CompiledFlow, type ImportRow, isRow, type RowFailure} from '../model.ts'
+import {type CompiledFlow, type ImportRow, isRow, type RowFailure, STEP_CODES} from '../model.ts'
 import {uniqueKeyDigestOf} from '../send/payload-digest.ts'
 
 /**
@@ -25,6 +25,7 @@ export const addIdempotencyValue = (
 ): void => {
   const {apiName: module, idempotencyField: field} = flow.module
   if (!idempotencyValueOf || field === undefined || !isRow(row)) return
-  const isSentWithout = entry && (!entry.hasUniqueKey || (entry.digest && uniqueKeyDigestOf(flow, row)?.equals(entry.digest)))
+  const hasLostCreate = entry && (entry.kind === STEP_CODES.create || entry.creates > 0)
+  const isSentWithout = hasLostCreate && (!entry.hasUniqueKey || (entry.digest && uniqueKeyDigestOf(flow, row)?.equals(entry.digest)))
   if (!isSentWithout) Object.assign(row, {idempotency: {field, value: idempotencyValueOf(module, row.key)}, hasUniqueKey: true})
 }

@@ -75,12 +75,12 @@ const sendUnderSlot = async (
       if (error instanceof RunStopped || error instanceof RunPaused) await voidPatchImages(ctx, flow, ops)
       throw error
     })
-    // The caller stores the images of unsent rows again before it sends them.
-    await voidPatchImages(ctx, flow, admitted.left)
     atPoint('after_intent')
     const answered = await transmit(ctx, flow, kind, admitted, {slot, leaving: on.leaving})
     slot.give()
     atPoint('after_send')
+    // The caller stores the images of unsent rows again before it sends them.
+    await voidPatchImages(ctx, flow, admitted.left)
     if ('answers' in answered) batchSent(purposeOf(flow, kind))
     if ('unsent' in answered) {
       await voidPatchImages(ctx, flow, ops)

@@ -152,7 +152,8 @@ const markUnanswered = (judgedBatch: JudgedBatch, op: Op, crm: CrmProblem): Next
   })
   if (isCreate) row.unansweredCreates++
   else {
-    row.lostUpdate = target
+    // The entry keeps the images of all records of the row, so the first one is enough.
+    row.lostUpdate ??= target
     judgedBatch.lateUpdates.add(target!, row.key)
     markWritten(judgedBatch, row, target!, false)
     noteWritten(judgedBatch, row, {recordId: target!, isSure: false})

@@ -42,6 +42,12 @@ test('a row keeps the way in which its unanswered create was sent', t => {
   t.deepEqual(uniqueKeyDigestOf(flow, again), own)
 })
 
+test('a row whose update was never answered sends the value with a later create', t => {
+  const update = {...question, kind: STEP_CODES.again, target: '7', hasUniqueKey: false, digest: null}
+  t.is(added(row(1), {...update, creates: 0}).idempotency?.value, value)
+  t.is(added(row(1), update).idempotency, undefined, 'an earlier create was sent without the value')
+})
+
 test('values differ by key, chain, module and row, and are 26 characters', t => {
   const place = {chain: 'run_1', module: 'Leads', rowKey: 'f.1'}
   const key = Buffer.alloc(32, 1)
