@@ -122,6 +122,24 @@ test('a session that ended keeps the page and its form, and loads what failed af
   assert.deepEqual(visitor.complaints, [])
 })
 
+test('a saved form can be left before the page has loaded the saved values', async () => {
+  const visitor = await here.open(desktop)
+  const {page} = visitor
+  await person.allowInPopUp(visitor, () => start(visitor).click())
+  await onImports(visitor)
+  await page.goto(`${here.world.url}/#/settings`)
+  const format = page.getByLabel('Date format')
+  const other = (await format.inputValue()) === 'dd/MM/yyyy' ? 'dd.MM.yyyy' : 'dd/MM/yyyy'
+  await page.waitForLoadState('networkidle')
+  // The page never gets the saved values, and Playwright answers no to the question whether to leave.
+  await page.route(/\/config\/settings$/, route => (route.request().method() === 'GET' ? undefined : route.continue()))
+  await format.selectOption(other)
+  await page.getByRole('button', {name: 'Save', exact: true}).click()
+  await page.locator('.toast').filter({hasText: 'Settings saved'}).waitFor()
+  await page.getByRole('link', {name: 'Members'}).click()
+  await page.getByRole('table').getByText('ana@example.org').first().waitFor()
+})
+
 test('the region of the last sign-in is chosen after a reload', async () => {
   const visitor = await here.open(desktop)
   const {page, context} = visitor

@@ -60,7 +60,7 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: General
     const embedOrigins = origins.length > 0 ? origins : null
     const changed = {...draft, expressionContext: readJson(draft.expressionContext), embedOrigins}
     const saved: GeneralInput = await client.patch(inOrg('/config/settings'), changed, {'if-match': `"${registryVersion}"`})
-    set(draftOf(saved.settings))
+    form.keepSaved(draftOf(saved.settings))
     await readMe()
     say(t.settingsSaved)
     again()

@@ -102,7 +102,7 @@ const Values = ({read: {module, fields, registryVersion}, again}: Part) => {
       onEdited: draft.onEdited || null,
       idempotencyField: draft.idempotencyField || null,
     })
-    set(savedValues(saved.module))
+    form.keepSaved(savedValues(saved.module))
     say(t.moduleSaved)
     again()
   })

@@ -40,7 +40,7 @@ const RuleForm = ({read: {notices, mail, members, webhooks}, again}: {read: Noti
   // A removed webhook leaves the unsaved changes too, because the API refuses unknown webhooks.
   useEffect(() => form.set({endpoints: draft.endpoints.filter(one => webhooks.some(({id}) => id === one))}), [webhooks])
   const save = useDoing(async () => {
-    form.set((await client.put<NoticesInput>(inOrg('/notices'), draft)).notices)
+    form.keepSaved((await client.put<NoticesInput>(inOrg('/notices'), draft)).notices)
     say(t.noticesSaved)
     again()
   })

@@ -51,6 +51,7 @@ const Topup = ({summary, again}: {summary: Json; again: () => void}) => {
   const {draft, set} = form
   const save = useDoing(async () => {
     await client.post('/billing/autotopup', {...draft, threshold: Number(draft.threshold), monthlyCap: Number(draft.monthlyCap)})
+    form.keepSaved(draft)
     say(t.automaticTopUpSaved)
     again()
   })

@@ -13,6 +13,7 @@ export const VerificationSection = ({template: {id, verify, mayEdit}, again}: Pr
   const form = useDraft({verify})
   const save = useDoing(async () => {
     await client.patch(inOrg(`/templates/${id}`), form.draft)
+    form.keepSaved(form.draft)
     say(t.comparisonSaved)
     again()
   })

@@ -5,7 +5,14 @@ import {t} from '../text/shell.ts'
 import {Button} from './button.ts'
 import {mergeDraft} from './merge-draft.ts'
 
-export type Draft<T> = {draft: T; set: (change: Partial<T>) => void; reset: () => void; isDirty: boolean}
+/** `keepSaved`: takes the values that the server saved, so that the page can be left before it has loaded them again. */
+export type Draft<T> = {
+  draft: T
+  set: (change: Partial<T>) => void
+  reset: () => void
+  keepSaved: (values: T) => void
+  isDirty: boolean
+}
 
 /** How many forms of the page have unsaved changes. */
 let dirtyForms = 0
@@ -15,19 +22,21 @@ export const mayLeave = (): boolean => dirtyForms === 0 || confirm(t.leaveWithou
 askBeforeHistory(mayLeave)
 
 /**
- * Keeps the edited values of a form with a save button. While they differ from `saved`, the browser asks before the page is left. If `saved` changes,
- * the unsaved changes stay, and the other values follow `saved`.
+ * Keeps the edited values of a form with a save button. While they differ from the saved values, the browser asks before the page is left. If `saved`
+ * changes, the unsaved changes stay, and the other values follow `saved`.
  */
 export const useDraft = <T extends object>(saved: T): Draft<T> => {
-  const held = useRef({draft: saved, saved})
+  const held = useRef({draft: saved, base: saved, loaded: JSON.stringify(saved)})
   const [, render] = useState({})
-  held.current = {draft: mergeDraft(held.current.draft, {before: held.current.saved, saved}), saved}
-  const {draft} = held.current
-  const keep = (next: T) => {
-    held.current.draft = next
+  const loaded = JSON.stringify(saved)
+  if (loaded !== held.current.loaded)
+    held.current = {draft: mergeDraft(held.current.draft, {before: held.current.base, saved}), base: saved, loaded}
+  const {draft, base} = held.current
+  const keep = (next: {draft: T; base?: T}) => {
+    Object.assign(held.current, next)
     render({})
   }
-  const isDirty = JSON.stringify(draft) !== JSON.stringify(saved)
+  const isDirty = JSON.stringify(draft) !== JSON.stringify(base)
   useEffect(() => {
     if (!isDirty) return
     dirtyForms++
@@ -39,7 +48,13 @@ export const useDraft = <T extends object>(saved: T): Draft<T> => {
       gone.abort()
     }
   }, [isDirty])
-  return {draft, set: change => keep({...held.current.draft, ...change}), reset: () => keep(held.current.saved), isDirty}
+  return {
+    draft,
+    set: change => keep({draft: {...held.current.draft, ...change}}),
+    reset: () => keep({draft: held.current.base}),
+    keepSaved: values => keep({draft: values, base: values}),
+    isDirty,
+  }
 }
 
 /**
