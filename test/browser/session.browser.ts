@@ -93,12 +93,7 @@ test('a person who refuses the consent can sign in without a connection, and con
 test('a session that ended keeps the page and its form, and loads what failed after the sign-in', async () => {
   const visitor = await here.open(desktop)
   const {page, context} = visitor
-  await person.allowInPopUp(visitor, () => start(visitor).click())
-  await onImports(visitor)
-  await page.goto(`${here.world.url}/#/settings`)
-  const format = page.getByLabel('Date format')
-  const other = (await format.inputValue()) === 'dd/MM/yyyy' ? 'dd.MM.yyyy' : 'dd/MM/yyyy'
-  await page.waitForLoadState('networkidle')
+  const {format, other} = await openSettings(visitor)
   await format.selectOption(other)
   await context.clearCookies()
   await page.getByRole('button', {name: 'Save', exact: true}).click()
@@ -125,12 +120,7 @@ test('a session that ended keeps the page and its form, and loads what failed af
 test('a saved form can be left before the page has loaded the saved values', async () => {
   const visitor = await here.open(desktop)
   const {page} = visitor
-  await person.allowInPopUp(visitor, () => start(visitor).click())
-  await onImports(visitor)
-  await page.goto(`${here.world.url}/#/settings`)
-  const format = page.getByLabel('Date format')
-  const other = (await format.inputValue()) === 'dd/MM/yyyy' ? 'dd.MM.yyyy' : 'dd/MM/yyyy'
-  await page.waitForLoadState('networkidle')
+  const {format, other} = await openSettings(visitor)
   // The page never gets the saved values, and Playwright answers no to the question whether to leave.
   await page.route(/\/config\/settings$/, route => (route.request().method() === 'GET' ? undefined : route.continue()))
   await format.selectOption(other)
@@ -153,6 +143,18 @@ test('the region of the last sign-in is chosen after a reload', async () => {
   await page.reload()
   await page.getByText('Region: Local test CRM, second data centre').waitFor()
 })
+
+/** Signs in and opens the general settings. Returns the field of the date format and a format that is not selected. */
+const openSettings = async (visitor: Visitor) => {
+  const {page} = visitor
+  await person.allowInPopUp(visitor, () => start(visitor).click())
+  await onImports(visitor)
+  await page.goto(`${here.world.url}/#/settings`)
+  const format = page.getByLabel('Date format')
+  const other = (await format.inputValue()) === 'dd/MM/yyyy' ? 'dd.MM.yyyy' : 'dd/MM/yyyy'
+  await page.waitForLoadState('networkidle')
+  return {format, other}
+}
 
 /** Returns the compressed bytes of all response bodies of a reload with an empty cache. */
 const weighReload = async ({page, context}: Visitor, shown: () => Promise<void>): Promise<number> => {

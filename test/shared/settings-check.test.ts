@@ -59,7 +59,7 @@ test('every problem is found at once, at its setting, with what to do', async t 
   const blocked = join(makeFolder(), 'a-file')
   writeFileSync(blocked, '')
   const problems = await problemsOf({
-    ...productionSettings(blocked, 'postgres://nobody:wrong@127.0.0.1:1/none'),
+    ...productionSettings(blocked, 'postgres://other:wrong@127.0.0.1:1/none'),
     NODE_ENV: 'development',
     PUBLIC_URL: 'http://lading.example.com',
     SESSION_KEYS: `k1:${Buffer.alloc(32).toString('base64')}`,
@@ -121,7 +121,7 @@ test('behind a pooler, a missing or wrong DATABASE_DIRECT_URL is a problem', asy
     (await problemsOf({...productionSettings(tmpdir(), pooled.href), DATABASE_DIRECT_URL})).DATABASE_DIRECT_URL
   t.regex((await directProblem())!, /^A release needs a connection without a pooler\. Set DATABASE_DIRECT_URL/)
   t.regex((await directProblem(pooled.href))!, /^A release needs a connection without a pooler/)
-  t.regex((await directProblem('postgres://nobody:wrong@127.0.0.1:1/none'))!, /^The database does not answer/)
+  t.regex((await directProblem('postgres://other:wrong@127.0.0.1:1/none'))!, /^The database does not answer/)
   t.is(await directProblem(url), undefined)
 })
 

@@ -4,7 +4,7 @@ import {markWritten} from '../edits/mark-written.ts'
 import type {CompiledFlow} from '../model.ts'
 import type {LateUpdates} from '../recover/late-updates.ts'
 import {countEmptyLinks, logOutcome} from '../settle/log-entries.ts'
-import {sayDoubt, sayRefusal} from '../settle/refusal-words.ts'
+import {addUnansweredNote, sayRefusal} from '../settle/refusal-words.ts'
 import type {SettlementParts} from '../settle/settler.ts'
 import {admissionOf, countUnanswered, maySendAgain, type NextStep, type Op} from '../settle/verdict.ts'
 import {noteWritten} from '../verify/written-rows.ts'
@@ -55,7 +55,7 @@ export const judgePatch = (
   }
   countEmptyLinks(settled, flow, row)
   const code = crm.code ?? `HTTP_${crm.status}`
-  const message = sayDoubt(`The patch was refused: ${sayRefusal(crm)}`, row.unansweredSends > 0)
+  const message = addUnansweredNote(`The patch was refused: ${sayRefusal(crm)}`, row.unansweredSends > 0)
   logOutcome({flow, settled}, row, 'refused', {attempt, recordId: target, code, message})
   if (row.isMetered && row.unansweredSends === 0) settled.released.push(admissionOf(flow, row))
   return 'end'

@@ -17,14 +17,15 @@ export const sayRowRefusal = (row: ImportRow, crm: CrmProblem): string => {
 }
 
 /** This sentence ends the message of a refused update if an earlier send of it may have taken effect. */
-const mayBeWritten = 'An earlier send of this row was never answered, so its values may have been written'
+const unansweredNote = 'An earlier send of this row was never answered, so its values may have been written'
 
 /** Appends the sentence. Shortens the message if both do not fit. */
 export const addSentence = (message: string, sentence: string) =>
   `${storableText(message, longestMessage - sentence.length - 2)}. ${sentence}`
 
-/** `isDoubtful`: an earlier send of the update was never answered. */
-export const sayDoubt = (message: string, isDoubtful: boolean) => (isDoubtful ? addSentence(message, mayBeWritten) : message)
+/** Appends the note if an earlier send of the update was never answered. */
+export const addUnansweredNote = (message: string, hasUnansweredSend: boolean) =>
+  hasUnansweredSend ? addSentence(message, unansweredNote) : message
 
 /** Returns null if the CRM refused the record itself. */
 export const findRefusedRow = (crm: CrmProblem, {nested = []}: ImportRow): ImportRow | null => {

@@ -13,7 +13,7 @@ import {sentDigestOf} from '../send/payload-digest.ts'
 import type {ReplaceUnit} from '../subform/subform-verdict.ts'
 import {noteWritten} from '../verify/written-rows.ts'
 import {type LogDetails, logMayExistTwice, logOutcome} from './log-entries.ts'
-import {addSentence, sayDoubt, sayRefusal, sayRowRefusal} from './refusal-words.ts'
+import {addSentence, addUnansweredNote, sayRefusal, sayRowRefusal} from './refusal-words.ts'
 import type {KeptRow, SettlementParts} from './settler.ts'
 
 /** An operation on one row. `target`: the record's id; null for a create. `unit`: the record whose subform rows a `replace` replaces. */
@@ -74,7 +74,7 @@ export const judgeAnswer = (
   const logDetails = take ? `${refusal}. This row cannot claim the record: ${WHY[take.why]}` : refusal
   const message = mayExistAlready(judgedBatch, row, take)
     ? addSentence(logDetails, mayExist)
-    : sayDoubt(logDetails, Boolean(row.lostUpdate))
+    : addUnansweredNote(logDetails, Boolean(row.lostUpdate))
   logAttempt(judgedBatch, row, 'refused', {recordId: op.target, code, message})
   if (row.unansweredSends === 0) judgedBatch.settled.released.push(admissionOf(judgedBatch.flow, row))
   if (!take && (row.hasLostCreate || (judgedBatch.kind === 'create' && row.unansweredSends > 0)))

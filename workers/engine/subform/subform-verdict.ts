@@ -4,7 +4,7 @@ import {HOW} from '../../../sql/chain-rows.ts'
 import {describeRefused, mayGoOn} from '../../writes/row-verdict.ts'
 import {type CompiledFlow, STEP_CODES} from '../model.ts'
 import {logOutcome} from '../settle/log-entries.ts'
-import {sayDoubt} from '../settle/refusal-words.ts'
+import {addUnansweredNote} from '../settle/refusal-words.ts'
 import type {SettlementParts} from '../settle/settler.ts'
 import {admissionOf, countUnanswered, maySendAgain, type NextStep, type Op} from '../settle/verdict.ts'
 
@@ -67,7 +67,7 @@ export const judgeReplaced = (
   } else if (row.counted !== 'updated') {
     const {crm} = answer
     const [code, refusal] = [crm.code ?? `HTTP_${crm.status}`, describeRefused(crm, keys, deletes.length)(row.key)]
-    logOutcome({flow, settled}, row, 'refused', {attempt, recordId: record, code, message: sayDoubt(refusal, row.open)})
+    logOutcome({flow, settled}, row, 'refused', {attempt, recordId: record, code, message: addUnansweredNote(refusal, row.open)})
     if (row.unansweredSends === 0 && row.isMetered !== false) settled.released.push(admissionOf(flow, row))
     // The unanswered send may have replaced the rows, so an undo compares them.
     if (row.open) {
