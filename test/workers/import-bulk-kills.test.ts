@@ -1,10 +1,11 @@
 import test from 'ava'
-import {codesOf, jobs, openBulkImports, rows, written} from '../support/bulk-imports.ts'
-import {accountRows, openOrg} from '../support/importing.ts'
+import {codesOf, flow, jobs, openBulkImports, rows, written} from '../support/bulk-imports.ts'
+import {accountRows, type Org, openOrg, readLog} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {killAt, openWorkers} from '../support/worker-process.ts'
 
 let here: TestDeployment
+let org: Org
 let imports: ReturnType<typeof openBulkImports>
 
 test.before(async t => {
@@ -13,7 +14,8 @@ test.before(async t => {
     environment: {LEASE_SECONDS: '2', CRM_TIMEOUT_SECONDS: '5', CRM_LAG_SECONDS: '1'},
   })
   here.crm.setSwitches({bulkSeconds: 0, bulkRowMs: 0})
-  imports = openBulkImports(here, await openOrg(here))
+  org = await openOrg(here)
+  imports = openBulkImports(here, org)
 })
 test.beforeEach(() => here.crm.clearJournal())
 
@@ -41,6 +43,24 @@ test.serial('a worker that dies before it stores the id of a job is followed by 
   const {log} = await imports.check(t, 'Fh-', begun)
   t.deepEqual(codesOf(log), written)
 })
+
+test.serial(
+  'a worker that takes over a job of updates reports its rows as updated and stores what was written, so that edits are kept',
+  async t => {
+    const keeping = {...flow, match: {...flow.match, onEdited: 'keep'}}
+    imports.create('Fm-', rows)
+    const {path, end} = await imports.begin(accountRows(rows, 'Fm-'), {write: 'bulk'}, keeping)
+    await killAt(start, 'bulk_started')
+    start()
+    t.like(await end(), {stop: null, counts: {Accounts: {updated: rows, unanswered: 0}}})
+    t.deepEqual(codesOf(await readLog(org.call, path)), ['updated null'])
+    t.is(here.crm.journal(jobs).length, 1)
+    const {id} = imports.list('Fm-').find(({Account_Number}) => Account_Number === 'Fm-4')!
+    here.crm.update('example', 'Accounts', [{id: String(id), Billing_City: 'Mine'}], {as: 'ben@example.org'})
+    const {run} = await imports.finish(accountRows(rows, 'Fm-').replaceAll('Town', 'City'), {write: 'records'}, keeping)
+    t.like(run, {keptEdits: 1, counts: {Accounts: {updated: rows - 1}}})
+  },
+)
 
 test.serial('a worker that takes over a run with a failed bulk job requests no further bulk job', async t => {
   imports.create('Fk-')

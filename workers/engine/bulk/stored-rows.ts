@@ -11,7 +11,9 @@ import {assertOwner, pauseIfStorageFailed} from '../run-endings.ts'
 import type {Op} from '../settle/verdict.ts'
 
 /** An operation of a job as it is stored, with all that its settlement needs. */
-type StoredOp = {target: string | null; row: Omit<ImportRow, 'matchKey' | 'lockKeys' | 'known' | 'sentDigest'> & {matchKey: string | null}}
+type StoredOp = {target: string | null; row: Omit<ImportRow, BinaryField | 'lockKeys' | 'known'> & {matchKey: string | null}}
+/** The fields that JSON cannot hold. The settlement packs the marks again. */
+type BinaryField = 'matchKey' | 'sentDigest' | 'marks'
 
 /** Stores the rows of a job sealed, so that a new owner of the run can settle them exactly as they were sent. */
 export const storeRows = async (ctx: Context, no: number, ops: Op[]): Promise<void> => {
@@ -44,12 +46,12 @@ async function* asStream(bytes: Uint8Array) {
   yield bytes
 }
 
-const packOp = ({target, row: {matchKey, lockKeys: _, known: __, sentDigest: ___, ...row}}: Op): StoredOp => ({
+const packOp = ({target, row: {matchKey, lockKeys: _, known: __, sentDigest: ___, marks: ____, ...row}}: Op): StoredOp => ({
   target,
   row: {...row, matchKey: matchKey?.toString('base64') ?? null},
 })
 
 const unpackOp = ({target, row}: StoredOp): Op => ({
   target,
-  row: {...row, lockKeys: [], matchKey: row.matchKey === null ? null : Buffer.from(row.matchKey, 'base64')},
+  row: {...row, lockKeys: [], marks: null, matchKey: row.matchKey === null ? null : Buffer.from(row.matchKey, 'base64')},
 })
