@@ -1,8 +1,9 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
 import {ok, openOrg, untilEnded} from '../support/importing.ts'
-import {runFiles} from '../support/lookups.ts'
+import {prepareFiles, runFiles} from '../support/lookups.ts'
 import {assertQuotes, type Item, itemSheet, items, makeProduct, notesOf, plainQuotes, quoteSheet, quotes} from '../support/quotes.ts'
+import {applyPlan, makePlan} from '../support/sealed-plans.ts'
 import {assertWritten, lineSheet, lines, orderSheet, orders} from '../support/subforms.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 
@@ -55,6 +56,18 @@ for (const [name, flow] of [
     t.is(here.crm.journal({method: 'PUT', path: '/crm/v8/Quotes'}).length, puts)
   })
 }
+
+test.serial('items that a sealed plan sends with their quotes keep to the plan after the answer was lost', async t => {
+  const {of, files} = sheetOf('P', 3)
+  const {path} = await prepareFiles(org, files, [quotes(), items()])
+  const dry = await makePlan(org, path)
+  here.crm.faults.add({match: creates, times: 1, action: 'dropAfter'})
+  const run = await applyPlan(org.call, path, dry.run.id)
+  const log = await assertWritten(here, {org, path, run, rows: {quotes: 3, items: 6}})
+  assertQuotes(here, of)
+  t.like(run, {stop: null, planStale: 0, counts: {Quotes: {created: 3}, Quoted_Items: {updated: 6, unanswered: 0}}})
+  t.deepEqual(attemptsOf(log, 'items.1'), ['1 unanswered', '2 updated'])
+})
 
 test.serial('the items of an unanswered quote are unanswered too, and a retry finds both', async t => {
   const {of, files} = sheetOf('C', 3)

@@ -27,7 +27,8 @@ export const describeGroups = async (
 
 /**
  * Finds the groups in which a row differs from the plan. Such a group is stale as a whole, because the rows of a record are replaced
- * together. A change of the record is ignored if the group has an unanswered write, because that write may be the change.
+ * together. If the group has an unanswered write, a change of the record is ignored, because that write may be the change. Rows that the plan
+ * sends in the create of their record may then be replaced instead.
  */
 export const findStaleGroups = async (
   ctx: Context,
@@ -45,7 +46,7 @@ export const findStaleGroups = async (
     const isSent = rows.some(({open}) => open)
     const whys = rows.flatMap(row => {
       const now = steps!.get(row)!
-      const read = isSent && row.step ? {...now, modifiedAt: row.step.modifiedAt} : now
+      const read = isSent && row.step ? {...now, kind: row.step.kind, modifiedAt: row.step.modifiedAt} : now
       return findDifference(row.step ?? null, read, ours.get(parent.recordId) ?? null) ?? []
     })
     return whys.length > 0 ? [{group, why: {outcome: 'skipped', code: PLAN_STALE, message: whys[0]!}}] : []

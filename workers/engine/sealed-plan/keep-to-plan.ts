@@ -50,6 +50,9 @@ export const keepToPlan = ({step, decided}: PlannedRow, planned: RowPlan): RowPl
   return step.kind === planned.do ? planned : skipStale(`The plan would ${step.kind}, but the row would now ${planned.do}`)
 }
 
+/** Returns what the plan would do, for a message. */
+export const sayKind = (kind: PlanStep['kind']): string => (kind === 'nested' ? 'create the row with its parent' : kind)
+
 export const skipStale = (message: string): SkipPlan => ({do: 'skip', code: PLAN_STALE, message, recordId: null, asks: null})
 
 /**
@@ -58,7 +61,7 @@ export const skipStale = (message: string): SkipPlan => ({do: 'skip', code: PLAN
  */
 export const findDifference = (step: PlanStep | null, now: StepFacts, ours: string | null): string | null => {
   if (!step) return 'The plan does not write this row'
-  if (step.kind !== now.kind) return `The plan would ${step.kind}, but the row would now ${now.kind}`
+  if (step.kind !== now.kind) return `The plan would ${sayKind(step.kind)}, but the row would now ${now.kind}`
   if (step.target !== now.target) return 'The row would now write another record than the plan'
   if (step.valuesHash !== now.valuesHash) return 'The values differ from the plan'
   if (step.modifiedAt === null && (step.target === null || step.target.startsWith('row:'))) return null

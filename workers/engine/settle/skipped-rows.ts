@@ -3,7 +3,7 @@ import type {Context} from '../context.ts'
 import {addQuestion} from '../match/match-decisions.ts'
 import type {SkipPlan} from '../match/plan-rows.ts'
 import type {CompiledFlow, ImportRow} from '../model.ts'
-import {isDue, PLAN_STALE, skipStale} from '../sealed-plan/keep-to-plan.ts'
+import {isDue, PLAN_STALE, sayKind, skipStale} from '../sealed-plan/keep-to-plan.ts'
 import {countEmptyLinks, countUnchanged, logOutcome} from './log-entries.ts'
 import type {SettlementParts} from './settler.ts'
 import {closeUnsettled} from './verdict.ts'
@@ -30,7 +30,7 @@ export const logSkipped = (ctx: Pick<Context, 'run'>, flow: CompiledFlow, settle
 const staleOf = (flow: CompiledFlow, row: ImportRow, given: SkipPlan): SkipPlan =>
   given.code === PLAN_STALE || !isDue(row, flow)
     ? given
-    : {...skipStale(`The plan would ${row.step!.kind}, but now: ${given.message}`), recordId: given.recordId}
+    : {...skipStale(`The plan would ${sayKind(row.step!.kind)}, but now: ${given.message}`), recordId: given.recordId}
 
 /** The code and message for a row whose unanswered patch needs no further write. */
 export const patchPresent = {
