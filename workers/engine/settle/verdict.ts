@@ -183,6 +183,7 @@ const unreadableSeconds = 10
  */
 const putOff = (judgedBatch: JudgedBatch, op: Op, code: string, crm: CrmProblem): NextStep => {
   countUnanswered(op.row)
+  op.row.decided = {kind: judgedBatch.kind, target: op.target}
   const message = `${sayRefusal(crm)}. We could not confirm that this record belongs to the row. If the run ends without a result, retry it`
   logAttempt(judgedBatch, op.row, 'unanswered', {recordId: op.target, ...(op.row.hasUniqueKey ? {code: 'RESEND_SAFE'} : {code}), message})
   addUnsettled(judgedBatch, op, STEP_CODES[judgedBatch.kind])

@@ -143,6 +143,12 @@ test('a row whose record cannot be read now is tried later, and its question sta
   t.deepEqual(counts, {}, 'it is counted as it was')
 })
 
+test('a refused create of an earlier run whose duplicate cannot be read now is sent again as a create', t => {
+  const one = row(1, {hasUniqueKey: true, hasLostCreate: true})
+  const {next} = judge(one, 'create', [duplicate('7')], {take: {taken: false, why: 'gone'}})
+  t.deepEqual([next, one.decided], [['again'], {kind: 'create', target: null}])
+})
+
 test('a duplicate of the match field is planned again with the record that the CRM names', t => {
   const one = row(1, {hasUniqueKey: true})
   const {next, settled, log} = judge(one, 'create', [duplicate('7')])
