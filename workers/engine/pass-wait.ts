@@ -14,3 +14,13 @@ export const waitInPass = async (ms: number, {signal, over, assertGoing}: PassWa
     assertGoing()
   }
 }
+
+/** Waits for `change`. Rejects early like `waitInPass`. */
+export const waitForChange = async (change: Promise<void>, {over, ...passWait}: PassWait): Promise<void> => {
+  const changed = new AbortController()
+  try {
+    await Promise.race([change, waitInPass(Number.POSITIVE_INFINITY, {...passWait, over: AbortSignal.any([over, changed.signal])})])
+  } finally {
+    changed.abort()
+  }
+}

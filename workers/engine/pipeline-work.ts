@@ -53,7 +53,11 @@ export const batchHooks = (pipeline: RowPipeline) => ({
     for (const no of [number, ...sameRecordRows.map(row => row.number)]) pipeline.window.leave(no)
   },
   over: pipeline.closing.signal,
-  resending: () => pipeline.resending.size > 0 || pipeline.unanswered.count() > 0,
+  resending: (rows: ImportRow[]) => {
+    // A resent row whose nested rows need room frees none, so neither its batch nor another one may wait for it.
+    for (const row of rows) pipeline.resending.delete(row)
+    return pipeline.resending.size > 0 || pipeline.unanswered.count() > 0
+  },
   heard: (anything: boolean) => {
     pipeline.silentBatches = anything ? 0 : pipeline.silentBatches + 1
   },

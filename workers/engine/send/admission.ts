@@ -8,11 +8,12 @@ import {findSend} from '../../../sql/sends.ts'
 import type {Context} from '../context.ts'
 import {packMarks} from '../edits/mark-written.ts'
 import {type BatchKind, type CompiledFlow, type ImportRow, STEP_CODES} from '../model.ts'
+import {waitForChange} from '../pass-wait.ts'
 import {handoverSecondsOf} from '../recover/lease.ts'
 import {LeaseLost, RunStopped} from '../run-endings.ts'
 import type {Op} from '../settle/verdict.ts'
 import type {BatchSlot} from './batch-slot.ts'
-import {findWriteBlock, runHeld} from './crm-retry.ts'
+import {assertWritable, findWriteBlock, runHeld} from './crm-retry.ts'
 import {sentDigestOf} from './payload-digest.ts'
 
 /**
@@ -41,13 +42,13 @@ export type AdmissionHooks = {
   bulkJob?: number
   /** Resolves when a step of the pass has ended; throws the cause if the pass ended. */
   change(): Promise<void>
-  /** Whether rows that are already counted wait to be sent again. */
-  resending(): boolean
+  /** Whether other rows that are already counted wait to be sent again. `rows`: rows that wait for room themselves. */
+  resending(rows: ImportRow[]): boolean
 }
 
 /**
  * Commits the intent to send these operations. If the run's row limit has room for fewer, the others are returned in `left`. While rows in
- * flight use up the limit, the batch gives up its slot and waits for them. Throws `RunStopped`, `RunPaused` or `LeaseLost`.
+ * flight use up the limit, the batch gives up its slot and waits for them. Throws `RunStopped`, `RunPaused`, `LeaseLost` or an AbortError.
  */
 export const admitOps = async (
   ctx: Context,
@@ -72,7 +73,7 @@ export const admitOps = async (
     if (typeof room === 'object') throw new RunStopped(room)
     if (room === 0) {
       slot.give()
-      await change
+      await waitForChange(change, {signal: ctx.signal, over: ctx.signal, assertGoing: () => assertWritable(ctx)})
       await slot.again()
     } else take = room
   }
@@ -187,7 +188,7 @@ const findRoom = (ctx: Context, flow: CompiledFlow, ops: Op[], {resending}: Admi
     const room = head.rowsLimit - head.counted
     const fitting = countFitting(ops, fresh, room)
     if (fitting > 0) return fitting
-    if (head.sendsOpen > 0 || resending()) return 0
+    if (head.sendsOpen > 0 || resending(ops.map(({row}) => row))) return 0
     const stop = limitStop({...ctx.run, ...head})
     await writeStop(tx, {run: ctx.run.no, stop})
     return stop

@@ -7,7 +7,7 @@ import {countAt, listLog, OUTCOMES} from '../../../../sql/run-log.ts'
 import {listSends} from '../../../../sql/sends.ts'
 import type {Context} from '../../../../workers/engine/context.ts'
 import {holdLease} from '../../../../workers/engine/recover/lease.ts'
-import {LeaseLost} from '../../../../workers/engine/run-endings.ts'
+import {LeaseLost, RunStopped} from '../../../../workers/engine/run-endings.ts'
 import {admitOps} from '../../../../workers/engine/send/admission.ts'
 import {openIntents} from '../../../../workers/engine/send/intents.ts'
 import {putBack} from '../../../../workers/engine/settle/settle-answers.ts'
@@ -126,6 +126,34 @@ test.serial('a batch is admitted only once its intent is stored, although the lo
   await admitOps(ctx, compiledFlow([]), 'create', [{row: rowOf(1), target: null}], slot, hooks)
   t.deepEqual([proxy.lost('admit'), proxy.lost('find-send'), (await listSends(here.db, run)).length], [1, 1, 1])
 })
+
+for (const by of ['drain', 'cancel'])
+  test(`a batch that waits for room under the row limit ends at a ${by}`, async t => {
+    const {run, hot, lease} = await own(t)
+    await here.hot.query('update run_heads set rows_limit = counted where run_no = $1', [run])
+    const draining = new AbortController()
+    let stop: ReturnType<typeof lease.stopSeen> = null
+    const ctx = {
+      hot,
+      log,
+      db: here.db,
+      run: {no: run},
+      nextBatch: () => 1,
+      signal: draining.signal,
+      lease: {...lease, stopSeen: () => stop},
+      config: {CRM_TIMEOUT_SECONDS: 5, LEASE_SECONDS: 60},
+      intend: openIntents(([first, ...others]) => admit(hot, first!, ...others)),
+    } as unknown as Context
+    const resending = () => {
+      if (by === 'drain') draining.abort()
+      else stop = {stopped: 'CANCELLED', message: 'Cancelled'}
+      return true
+    }
+    const slot = {granted: async () => {}, give() {}, again: async () => {}}
+    const hooks = {change: () => new Promise<void>(() => {}), resending}
+    const waiting = admitOps(ctx, compiledFlow([]), 'create', [{row: rowOf(1), target: null}], slot, hooks)
+    await t.throwsAsync(waiting, by === 'drain' ? {name: 'AbortError'} : {instanceOf: RunStopped})
+  })
 
 test('no settlement after a failed one is committed or moves the cursor past its rows', async t => {
   const {run, settle} = await own(t)
