@@ -74,9 +74,9 @@ const Kept = z.object({id: z.string(), days: z.number()})
 export const listKeepers = (db: Db, {after, graceDays, limit}: {after: string; graceDays: number; limit: number}) =>
   db.any(sql.type(Kept)`
     select o.id, (p.limits ->> 'historyDays')::int as days
-    from orgs o join org_plans s on s.org_id = o.id join plan_versions p on p.id = s.plan_version_id
+    from orgs o join org_plans s on s.org_id = o.id join plan_versions p on p.id = s.plan_version_id join orgs payer on payer.id = s.payer_id
     where o.erasing_at is null and (p.limits ->> 'historyDays')::int >= 1 and o.id > ${after}
-      and greatest(s.anchor, o.tied_at) < lading_now() - make_interval(days => ${graceDays})
+      and greatest(s.anchor, payer.plan_moved_at, o.tied_at) < lading_now() - make_interval(days => ${graceDays})
     order by o.id limit ${limit}`)
 
 type Old = {org: string; days: number; limit: number}

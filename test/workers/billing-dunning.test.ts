@@ -1,4 +1,5 @@
 import test from 'ava'
+import {doNight} from '../../workers/retention/night.ts'
 import {type Billing, customerOf, openBilling, pass, seedSubscription, settleMoney, subscribe} from '../support/billing.ts'
 import {ok} from '../support/importing.ts'
 import {historyOf, noticesOf, planOf, sendWebhook, statusOf, untilApplied} from '../support/payment-webhook.ts'
@@ -115,6 +116,32 @@ test.serial('a renewal begins a new period by itself: rows and included credits 
   )
   t.is(rows.length, 1)
   t.deepEqual(await historyOf(house, org), ['plan.changed'])
+  await settleMoney(t, billing)
+})
+
+test.serial('a downgrade at the renewal deletes no import for fourteen days', async t => {
+  t.timeout(240_000)
+  const {house} = billing
+  const {org, token} = await house.makeOrg()
+  await subscribe(billing, {org, token, planKey: 'business'})
+  const call = await lasting(house, {org, token})
+  const connectorId = await house.connect(token)
+  const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {connectorId, name: 'Untouched'}), 201)
+  const stateAfter = async (days: number) => {
+    await pass(billing, days)
+    await untilApplied(house)
+    t.true(await doNight({...house.tools, drain: new AbortController().signal}))
+    return (await ok(call('GET', `/orgs/${org}/imports/${made.id}`), 200)).import.state
+  }
+  t.is(await stateAfter(100), 'draft')
+  const admin = house.as((await house.makeOrg({org, role: 'admin'})).token)
+  t.is((await ok(admin('POST', `/orgs/${org}/billing/plan`, {planKey: 'team'}), 200)).change, 'at_renewal')
+  t.is(await stateAfter(19), 'draft')
+  t.is((await planOf(house, org)).plan, 'business.1')
+  // Four months are 120 to 123 days.
+  t.is(await stateAfter(5), 'draft')
+  t.is((await planOf(house, org)).plan, 'team.1')
+  t.is(await stateAfter(15), 'expired')
   await settleMoney(t, billing)
 })
 
