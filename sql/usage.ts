@@ -43,8 +43,9 @@ const Settled = Period.extend({org: z.string(), runId: z.string(), rows: z.numbe
 
 /**
  * Replaces the rows that a run reserved by the rows that it counted, once. Returns the resulting period and the run's rows; null if the run was
- * settled before or reserved none. If the run may have overage, its rows beyond the limit become overage. Overage that the period already has extends
- * the limit. A separate statement locks the period first, so that the sums are correct.
+ * settled before or reserved none. Its rows beyond the limit become overage, at most as many as the period's runs with overage wrote and nothing
+ * bills yet. So a run without overage bills what a run with overage wrote before it ended. Overage that the period already has extends the limit.
+ * A separate statement locks the period first, so that the sums are correct.
  */
 export const settleRun = async (tx: Tx, runId: string) => {
   await tx.query(sql.type(Empty)`
@@ -53,7 +54,10 @@ export const settleRun = async (tx: Tx, runId: string) => {
   return tx.maybeOne(sql.type(Settled)`
     with ended as (
       update row_usage u set used = done.counted, settled_at = lading_now(),
-        overage = case when overage_allowed then greatest(0, least(done.counted, p.used + done.counted - p.rows_limit - p.overage)) else 0 end
+        overage = case when p.used + done.counted <= p.rows_limit + p.overage then 0
+          else greatest(0, least(done.counted, p.used + done.counted - p.rows_limit - p.overage, (
+            select coalesce(sum(case when b.run_id = u.run_id then done.counted else b.used end), 0) from row_usage b
+            where b.org_id = p.org_id and b.starts_at = p.starts_at and b.overage_allowed) - p.overage)) end
       from usage_periods p,
         (select coalesce((select counted from runs join run_heads using (run_no) where id = ${runId}), 0) as counted) as done
       where u.run_id = ${runId} and u.used is null and p.org_id = u.org_id and p.starts_at = u.starts_at

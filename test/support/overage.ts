@@ -29,13 +29,17 @@ export const openOverage = async (billing: Billing, {interval = 'month', rowsLim
     'insert into usage_periods (org_id, starts_at, ends_at, rows_limit) values ($1, $2, $3, $4) on conflict do nothing',
     [org, window.startsAt, window.endsAt, rowsLimit],
   )
-  const write = (rows: number) =>
+  const begin = (rows: number) =>
     house.db.transaction(async tx => {
       const runId = newId('run')
       const no = await insertRun(tx, {id: runId, org, person: null, connector: null, importNo: null, declaredRows: rows})
       await insertHead(tx, {run: no, rowsLimit: rows, limitBy: 'declaration'})
       await reserveForRun(tx, await readPlanStatus(tx, org), {runId, rows, fewer: false})
-      await tx.query(sql.unsafe`update run_heads set counted = ${rows} where run_no = ${no}`)
+      return runId
+    })
+  const end = (runId: string, rows: number) =>
+    house.db.transaction(async tx => {
+      await tx.query(sql.unsafe`update run_heads set counted = ${rows} where run_no = (select run_no from runs where id = ${runId})`)
       await settleRows(tx, runId)
       return runId
     })
@@ -43,7 +47,9 @@ export const openOverage = async (billing: Billing, {interval = 'month', rowsLim
   return {
     org,
     customer,
-    write,
+    begin,
+    end,
+    write: async (rows: number) => end(await begin(rows), rows),
     reports: () =>
       house.db.any(sql.type(Row)`
         select identifier, rows, sent_at is not null as sent, attempts from overage_reports where org_id = ${org} order by at, identifier`),
