@@ -34,7 +34,7 @@ export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) =
           return html`
             <tr key=${key}>
               <th scope="row">
-                ${canShow ? html`<a href=${to('imports', importId, 'results', {run: run.id, outcome: key})}>${word}</a>` : word}
+                ${canShow ? html`<a href=${to('imports', importId, 'results', {run: run.id, outcome: key, phase: 'write'})}>${word}</a>` : word}
                 <span class="hint">${means}${account.modules.length > 1 && ` · ${sayModules(account, byModule)}`}${key === 'skipped' && sayUnchanged(run)}${key === 'skipped' && !run.undoOf && sayKeptRows(run)}${key === 'updated' && sayKeptEdits(run)}</span>
               </th>
               <td class="number">${count(rows)}</td>

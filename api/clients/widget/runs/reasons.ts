@@ -10,7 +10,7 @@ import {adviceOf, sayReason} from './why.ts'
 const mostShown = 8
 
 /** The filters in the URL of a reason's rows. The URL omits an undefined filter. */
-export type ReasonQuery = {code: string | undefined; outcome: string | undefined; module: string | undefined}
+export type ReasonQuery = {code: string | undefined; outcome: string | undefined; module: string | undefined; phase: string}
 type Props = {tally: Tally; run: Run; linkTo: (group: Group, query: ReasonQuery) => string}
 
 export const Reasons = ({tally, run, linkTo}: Props) => {
@@ -28,11 +28,12 @@ export const Reasons = ({tally, run, linkTo}: Props) => {
 type ReasonProps = Pick<Props, 'linkTo'> & {group: Group; isOneModule: boolean; file: string | undefined}
 
 const Reason = ({group, linkTo, isOneModule, file}: ReasonProps) => {
-  const {rows, code, outcome, firstRow, moduleLabel, module} = group
+  const {rows, code, outcome, firstRow, moduleLabel, module, phase} = group
   const query = {
     code: code ?? undefined,
     outcome: code === null ? outcome : undefined,
     module: isOneModule ? undefined : module,
+    phase,
   }
   const advice = adviceOf(group)
   return html`

@@ -88,9 +88,11 @@ const Filters = ({filter, run, tally}: {filter: Filter; run: Run; tally: Tally})
   const ofFile = tally.groups.filter(({source}) => filter.source === undefined || source === filter.source)
   const choices = choicesIn(ofFile, filter, run)
   const set = (changes: Filter) => setQuery({...changes, cursor: undefined})
+  // The numbers beside the outcomes count only writes, so tags and patches with the same outcome are left out.
+  const choose = (key: keyof Filter, value: string) => set({[key]: value, phase: {...filter, [key]: value}.outcome ? 'write' : ''})
   const select = (key: keyof Filter, label: string, options: Option[]) =>
     options.length > 2 || filter[key]
-      ? html`<${Select} label=${label} value=${filter[key] ?? ''} options=${options} onChange=${(value: string) => set({[key]: value})} />`
+      ? html`<${Select} label=${label} value=${filter[key] ?? ''} options=${options} onChange=${(value: string) => choose(key, value)} />`
       : null
   const files = tally.sources.map(({id, label}) => ({value: id, label}))
   const used = filterKeys.filter(key => key !== 'source' && filter[key] !== undefined)

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import {test} from 'node:test'
+import type {Page} from 'playwright-core'
+import {accountRows, accounts, openOrg, runImport} from '../support/importing.ts'
+import {enter, settled, stage} from './stage.ts'
+
+const here = stage('browser results')
+
+const tagCalls = {method: 'POST', path: '/crm/v8/Accounts/actions/add_tags'}
+
+const countRows = async (page: Page, count: number) => {
+  await page.getByText(new RegExp(`${count} rows? shown`)).waitFor()
+  await settled(page)
+  assert.equal(await page.locator('.rows-table tbody tr .row-toggle').count(), count)
+}
+
+/** Opens the page of a run that created three records and updated one. The CRM refused the tag of the second row. */
+const openTaggedRun = async (prefix: string) => {
+  const org = await openOrg(here.world)
+  here.world.crm.create('example', 'Accounts', [{Account_Name: 'Old', Account_Number: `${prefix}1`}])
+  here.world.crm.faults.add({match: tagCalls, times: 1, action: {type: 'refuse', code: 'RECORD_LOCKED', index: [1]}})
+  const {path, run} = await runImport(org, {csv: accountRows(4, prefix), flow: {...accounts, tags: ['Fair']}})
+  assert.deepEqual([run.counts.Accounts.created, run.counts.Accounts.updated], [3, 1])
+  const visitor = await here.open()
+  await enter(visitor, org.session)
+  await visitor.page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/run?run=${run.id}`)
+  return visitor
+}
+
+test('an outcome lists as many rows as it counts, without rows whose tags or patches have that outcome', async () => {
+  const {page, complaints} = await openTaggedRun('Ro-')
+  await page.getByRole('link', {name: 'Updated', exact: true}).click()
+  await countRows(page, 1)
+  await page.getByLabel('Outcome').selectOption({label: 'All'})
+  await countRows(page, 4)
+  await page.getByLabel('Outcome').selectOption({label: 'Updated (1)'})
+  await countRows(page, 1)
+  assert.deepEqual(complaints, [])
+})
