@@ -37,3 +37,13 @@ test('an outcome lists as many rows as it counts, without rows whose tags or pat
   await countRows(page, 1)
   assert.deepEqual(complaints, [])
 })
+
+test('a row that lacks only its tags offers no corrections, because a retry would not write them', async () => {
+  const {page, complaints} = await openTaggedRun('Rt-')
+  await page.getByRole('link', {name: '1 row, show rows'}).click()
+  await countRows(page, 1)
+  await page.locator('.row-toggle').click()
+  await page.locator('.row-cells').getByText('Rt-2').waitFor()
+  assert.equal(await page.locator('.edit-row').count(), 0)
+  assert.deepEqual(complaints, [])
+})

@@ -14,14 +14,14 @@ type EditRowProps = {importId: string; source: string; row: number; cells: Cell[
 
 /**
  * Whether the person may correct the cells of a row. This requires the operator role, an ended run that can be retried, and a row that
- * failed or was refused.
+ * failed or was refused. A row that only lacks tags is written, so a retry does not write its cells.
  */
 export const canFix = ({run, row: {entries}}: {run: Run; row: RunRow}): boolean =>
   isOver(run) &&
   isRetriable(run) &&
   !run.retriedBy &&
   may('operator') &&
-  entries.some(({outcome}) => outcome === 'failed' || outcome === 'refused')
+  entries.some(({phase, outcome}) => phase !== 'tag' && (outcome === 'failed' || outcome === 'refused'))
 
 /** The cells of a row as input fields. Saving makes them edited cells of the import, which the next retry writes. */
 export const EditRow = ({importId, source, row, cells: first}: EditRowProps) => {
