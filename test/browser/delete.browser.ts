@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
-import {accounts, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
+import {accounts, deletion, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
 import {enter, picture, stage} from './stage.ts'
 
 const here = stage('browser delete')
@@ -84,6 +84,37 @@ test('a sealed plan that deletes is applied after its number was typed, and a re
   assert.deepEqual(
     crm.records('example', 'Accounts').filter(({Account_Number}) => String(Account_Number).startsWith('P-')),
     [],
+  )
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('an import that deletes more records than a run may write is deleted in parts, each after a preview of its rows', async () => {
+  const org = await openOrg(here.world)
+  const {crm} = here.world
+  crm.create(
+    'example',
+    'Accounts',
+    ['L-1', 'L-2', 'L-3'].map(number => ({Account_Name: `Part ${number}`, Account_Number: number})),
+  )
+  const {path} = await prepareImport(org, {csv: 'number\nL-1\nL-2\nL-3\n', flow: deletion})
+  const {run} = await ok(org.call('POST', `${path}/runs`, {dryRun: true, declaredRows: 2}), 202)
+  assert.equal((await untilEnded(org.call, `${path}/runs/${run.id}`)).stop.stopped, 'LIMIT_ROWS_PER_RUN')
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/review`)
+  await page.getByText('A run would stop before its end').waitFor()
+  await page.getByLabel('To row').fill('2')
+  await page.getByRole('button', {name: 'Preview these rows'}).click()
+  await page.getByText('Only rows 1 to 2.').waitFor()
+  await page.getByRole('button', {name: 'Delete 2 records …'}).click()
+  await page.getByRole('dialog').getByLabel('Type 2 to confirm').fill('2')
+  await page.getByRole('dialog').getByRole('button', {name: 'Delete', exact: true}).click()
+  await page.getByText('2 records were deleted').waitFor()
+  const left = crm.records('example', 'Accounts').map(({Account_Number}) => String(Account_Number))
+  assert.deepEqual(
+    left.filter(number => number.startsWith('L-')),
+    ['L-3'],
   )
   assert.deepEqual(visitor.complaints, [])
 })

@@ -24,7 +24,9 @@ export const newestPreview = (loadedImport: LoadedImport): Run | null =>
 
 /** Whether a dry run still shows what a run over all rows would do. A run that ended after the dry run may have written the rows. */
 export const isCurrentPreview = (loadedImport: LoadedImport, {id, stale}: Run): boolean =>
-  stale === false && [newestPreview(loadedImport), runsOf(loadedImport).find(({endedAt}) => endedAt !== null)].every(run => run?.id === id)
+  stale === false &&
+  newestPreview(loadedImport)?.id === id &&
+  runsOf(loadedImport).find(run => run.endedAt !== null && (!run.dryRun || run.id === id))?.id === id
 
 /** Returns the dry runs over all rows of the import, newest first. Dry runs of retries and undos are left out. */
 export const previewsOf = (loadedImport: LoadedImport): Run[] =>

@@ -12,9 +12,9 @@ export type ExpectedRows = {ready: number; attention: number; skipped: number; i
  * only if no other run ended after it, because a later run may have written the rows.
  */
 export const expectRows = ({checks, runs}: Pick<ImportProgress, 'checks' | 'runs'>, rows: number): ExpectedRows | null => {
-  const tried = (runs as unknown as Run[]).find(({endedAt}) => endedAt !== null)
-  if (tried?.dryRun && tried.stale === false && !tried.stop && !sayRange(tried.rows) && !tried.retryOf && !tried.undoOf)
-    return rowsOfPreview(tried)
+  const isOther = ({dryRun, rows, retryOf, undoOf}: Run) => dryRun && (sayRange(rows) !== null || retryOf !== null || Boolean(undoOf))
+  const tried = (runs as unknown as Run[]).find(run => run.endedAt !== null && !isOther(run))
+  if (tried?.dryRun && tried.stale === false && !tried.stop) return rowsOfPreview(tried)
   return checks && checks.checks.endedAt !== null && !checks.checks.stale ? fromCheck(checks, rows) : null
 }
 

@@ -56,7 +56,7 @@ const StartSheet = ({
     <${Hindrances} id=${id} connection=${connection} running=${running?.id} />
     ${warning && html`<${Notice} kind="warning" title=${t.thisRunWouldCreateRecordsASecond} actions=${html`<a class="button" href=${to('imports', id, 'match')}>${t.matchExistingRecords}</a>`}>${warning}<//>`}
     <p class="quiet">${sayMatches(flows as Json[], sayField)}${entitlements && html` · ${sayRoom(entitlements, rows)}`}</p>
-    ${flows.some(({action}) => action === 'delete') ? html`<${DeleteForm} importId=${id} runs=${runsOf(loadedImport)} isHindered=${isHindered || isWaiting} onStarted=${onStarted} />` : html`<${StartForm} importId=${id} templateId=${loadedImport.import.templateId} sources=${reads} isHindered=${isHindered || isWaiting} warning=${warning} expected=${expectRows(loadedImport, rows)} mayUseJobs=${!embed.value && flows.some(({automations, subform}) => automations === true && !subform)} onStarted=${onStarted} />`}
+    ${flows.some(({action}) => action === 'delete') ? html`<${DeleteForm} importId=${id} runs=${runsOf(loadedImport)} isHindered=${isHindered || isWaiting} again=${loadedImport.again} onStarted=${onStarted} />` : html`<${StartForm} importId=${id} templateId=${loadedImport.import.templateId} sources=${reads} isHindered=${isHindered || isWaiting} warning=${warning} expected=${expectRows(loadedImport, rows)} mayUseJobs=${!embed.value && flows.some(({automations, subform}) => automations === true && !subform)} onStarted=${onStarted} />`}
   `
 }
 

@@ -63,7 +63,7 @@ export const SealedPlan = ({importId, run, onStarted}: Props) => {
       ${isOpen && !isOwn && may('admin', 'person') && html`<${Button} onClick=${approve.run} isBusy=${approve.isBusy}>${t.approvePlan}<//>`}
       ${plan.state === 'sealed' && !isOpen && mayApply && html`<${Button} onClick=${() => (deletes === null ? apply.run() : setAsking(true))} isBusy=${apply.isBusy}>${t.applyPlan}<//>`}
     </div>
-    ${isAsking && html`<${ConfirmDeletes} importId=${importId} deletes=${deletes} plan=${toApply} onStarted=${onStarted} onClose=${() => setAsking(false)} />`}
+    ${isAsking && html`<${ConfirmDeletes} importId=${importId} deletes=${deletes} body=${toApply} onStarted=${onStarted} onClose=${() => setAsking(false)} />`}
   `
   // Most imports need no sealed plan, so an unsealed plan that needs no approval is collapsed.
   return plan.state === 'unsealed' && !plan.needsApproval

@@ -29,6 +29,8 @@ export const t = translate('decide', {
   thisImportDeletesRecordsAskA: 'This import deletes records. Ask a builder or an admin to start it.',
   thisImportDeletesRecordsThePreview: 'This import deletes records. The preview counts them first.',
   noRowMatchesExactlyOneRecordSo: 'No row matches exactly one record, so nothing would be deleted.',
+  ofTheseRowsOnly: (range: Part) => `Only ${range}.`,
+  previewTheseRows: 'Preview these rows',
   typeToDeleteTheseRecords: (deletes: Part) => `Type ${deletes} to delete these records.`,
   deleteRecords: (deletes: number) => `Delete ${plural(deletes, 'record')} …`,
   deleteWord: 'Delete',

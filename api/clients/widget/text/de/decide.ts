@@ -32,6 +32,8 @@ export const decide: typeof t = {
   thisImportDeletesRecordsAskA: 'Dieser Import löscht Datensätze. Bitten Sie einen Gestalter oder Admin, ihn zu starten.',
   thisImportDeletesRecordsThePreview: 'Dieser Import löscht Datensätze. Die Vorschau zählt sie zuerst.',
   noRowMatchesExactlyOneRecordSo: 'Keine Zeile passt zu genau einem Datensatz. Deshalb würde nichts gelöscht.',
+  ofTheseRowsOnly: range => `Nur ${range}.`,
+  previewTheseRows: 'Vorschau dieser Zeilen',
   typeToDeleteTheseRecords: deletes => `Geben Sie ${deletes} ein, um diese Datensätze zu löschen.`,
   deleteRecords: deletes => `${recordWords(deletes)} löschen …`,
   deleteWord: 'Löschen',
