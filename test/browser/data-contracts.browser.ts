@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import {after, test} from 'node:test'
 import {type Org, ok, openOrg} from '../support/importing.ts'
 import {fire, makeSchedule, startFileHost, untilOver} from '../support/schedules.ts'
+import {until} from '../support/until.ts'
 import {assertAccessible, assertFits, enter, picture, settled, stage} from './stage.ts'
 
 const host = await startFileHost()
@@ -57,6 +58,42 @@ test('a contract is edited on the page of its template, holds a file, and the fi
   const ended = await untilOver(org, path, held.id)
   assert.deepEqual([ended.outcome, ended.contract.decision], ['done', 'accepted'])
   assert.deepEqual(visitor.complaints, [])
+})
+
+test('unsaved expectations stay after another admin changed the contract, and the other changes are kept', async () => {
+  const {org, template} = made
+  const put = (columns: object[]) => ok(org.call('PUT', `${template}/contract`, {sources: [{slot: 'companies', columns}]}), 200)
+  await put([{name: 'city', emptyShare: 0.1}])
+  const {page, complaints, ...visitor} = await here.open()
+  await enter({page, complaints, ...visitor}, org.session)
+  await page.goto(`${here.world.url}/#/templates/${idOf(template)}`)
+  await page.getByLabel('No repeats: number').check()
+  await put([{name: 'city', emptyShare: 0.2}])
+  await page.getByRole('button', {name: 'Save contract'}).click()
+  await page.getByRole('button', {name: 'Try again'}).click()
+  await page.getByRole('alert').waitFor({state: 'detached'})
+  await until(
+    () => page.getByLabel('Empty at most (%): city').inputValue(),
+    value => value === '20',
+  )
+  const asked: string[] = []
+  page.on('dialog', async box => {
+    asked.push(box.message())
+    await box.dismiss()
+  })
+  await page.getByRole('link', {name: 'Templates', exact: true}).first().click()
+  assert.deepEqual(asked, ['Leave this page without saving your changes?'])
+  await page.getByRole('button', {name: 'Save contract'}).click()
+  await page.getByText('Data contract saved').waitFor()
+  const {contract} = await ok(org.call('GET', `${template}/contract`), 200)
+  assert.deepEqual(
+    contract.sources[0].columns.map(({name, unique, emptyShare}: any) => [name, unique, emptyShare]),
+    [
+      ['number', true, null],
+      ['city', false, 0.2],
+    ],
+  )
+  assert.deepEqual(complaints, [])
 })
 
 test('a file that waits for a decision is shown also after many later firings', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
 import type {Page} from 'playwright-core'
-import {accountRows, accounts, openOrg, runImport} from '../support/importing.ts'
+import {accountRows, accounts, leads, ok, openOrg, runImport} from '../support/importing.ts'
 import {enter, settled, stage} from './stage.ts'
 
 const here = stage('browser results')
@@ -45,5 +45,32 @@ test('a row that lacks only its tags offers no corrections, because a retry woul
   await page.locator('.row-toggle').click()
   await page.locator('.row-cells').getByText('Rt-2').waitFor()
   assert.equal(await page.locator('.edit-row').count(), 0)
+  assert.deepEqual(complaints, [])
+})
+
+test('typed corrections of a row stay until they are saved, also if another row is opened or the page is reloaded', async () => {
+  const org = await openOrg(here.world)
+  const csv = 'name,company,mail,staff\nPia,Company,,many\nOlga,Company,,several\n'
+  const {path, source, run} = await runImport(org, {csv, flow: leads})
+  assert.equal(run.counts.Leads.failed, 2)
+  const {page, complaints, ...visitor} = await here.open()
+  await enter({page, complaints, ...visitor}, org.session)
+  await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/results?run=${run.id}`)
+  const [first, second] = [1, 2].map(row => page.locator('.row-toggle').nth(row - 1))
+  const staff = page.locator('.edit-row').getByLabel('staff', {exact: true})
+  await first!.click()
+  await staff.fill('12')
+  await second!.click()
+  await page.locator('.edit-row').getByLabel('name', {exact: true}).and(page.locator('input')).waitFor()
+  assert.equal(await staff.inputValue(), 'several')
+  await first!.click()
+  await page.getByRole('button', {name: 'Save 1 cell'}).waitFor()
+  await page.reload()
+  await first!.click()
+  await page.getByRole('button', {name: 'Save 1 cell'}).click()
+  await page.getByText(/^Row 1 corrected/).waitFor()
+  await page.getByRole('button', {name: 'Save row', exact: true}).and(page.locator('[disabled]')).waitFor()
+  const {source: saved} = await ok(org.call('GET', `${path}/sources/${source.id}`), 200)
+  assert.deepEqual(saved.cleaning[0].cells, [{row: 1, column: 'staff', value: '12'}])
   assert.deepEqual(complaints, [])
 })

@@ -148,6 +148,25 @@ test('a schedule with unsaved settings is not turned on or off, and a stored pas
   assert.deepEqual(visitor.complaints, [])
 })
 
+test('unsaved settings of a schedule stay after another admin changed the schedule, and the other changes are kept', async () => {
+  const {call} = made.org
+  const {path, template} = await makeSchedule(made.org, host)
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, made.session)
+  await page.goto(`${here.world.url}/#/templates/${template.split('/').at(-1)}/schedules/${path.split('/').at(-1)}`)
+  await page.getByLabel('Name').fill('Renamed')
+  await ok(call('PUT', path, {name: 'Theirs', ...seldom, source: host.source, declaredRows: 7}), 200)
+  await page.getByRole('button', {name: 'Save', exact: true}).click()
+  await page.getByRole('button', {name: 'Try again'}).click()
+  await page.getByRole('heading', {level: 1, name: 'Theirs'}).waitFor()
+  await page.getByRole('button', {name: 'Save', exact: true}).click()
+  await page.getByText('Schedule saved').waitFor()
+  const {schedule} = await ok(call('GET', path), 200)
+  assert.deepEqual([schedule.name, schedule.declaredRows], ['Renamed', 7])
+  assert.deepEqual(visitor.complaints, [])
+})
+
 test('a schedule whose connection ended is moved to the only other connection', async () => {
   const {world} = here
   const {org, call, connector} = made.org

@@ -1,5 +1,6 @@
 import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
+import {useKept} from '../state/kept.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {t} from '../text/decide.ts'
@@ -23,14 +24,20 @@ export const canFix = ({run, row: {entries}}: {run: Run; row: RunRow}): boolean 
   may('operator') &&
   entries.some(({phase, outcome}) => phase !== 'tag' && (outcome === 'failed' || outcome === 'refused'))
 
-/** The cells of a row as input fields. Saving makes them edited cells of the import, which the next retry writes. */
+/**
+ * The cells of a row as input fields. Saving makes them edited cells of the import, which the next retry writes. Typed values stay in the tab until they
+ * are saved, because the form closes when the person opens another row.
+ */
 export const EditRow = ({importId, source, row, cells: first}: EditRowProps) => {
   const [saved, setSaved] = useState(first)
-  const [cells, setCells] = useState(first)
+  const [typed, setTyped] = useKept<Cell[]>(`cells ${importId} ${source} ${row}`, [])
+  const cells = saved.map(cell => typed.find(({column}) => column === cell.column) ?? cell)
+  const type = (column: string) => (value: string) => setTyped(now => [...now.filter(cell => cell.column !== column), {column, value}])
   const changed = cells.filter(({value}, at) => value !== saved[at]!.value)
   const save = useDoing(async () => {
     await client.patch(inOrg(`/imports/${importId}/sources/${source}/cells`), {cells: changed.map(cell => ({row, ...cell}))})
     setSaved(cells)
+    setTyped(now => now.filter(cell => !cells.includes(cell)))
     say(t.rowCorrectedRetryTheRunToWrite(row))
   })
   const submit = (event: Event) => {
@@ -39,7 +46,7 @@ export const EditRow = ({importId, source, row, cells: first}: EditRowProps) => 
   }
   return html`
     <form class="edit-row" onSubmit=${submit}>
-      ${cells.map(({column, value}, at) => html`<${TextField} key=${column} label=${column} value=${value} onInput=${(text: string) => setCells(cells.with(at, {column, value: text}))} />`)}
+      ${cells.map(({column, value}) => html`<${TextField} key=${column} label=${column} value=${value} onInput=${type(column)} />`)}
       <div class="actions">
         <${Button} type="submit" isBusy=${save.isBusy} disabled=${changed.length === 0}>${changed.length === 0 ? t.saveRow : t.saveCells(changed.length)}<//>
       </div>

@@ -67,6 +67,25 @@ export const draftOf = (slots: readonly Slot[], contract: readonly SourceContrac
     }
   })
 
+type FileDraft = Omit<SourceDraft, 'columns'>
+/** The draft of a contract by file and column. If two people change a contract, the changes of each column are merged apart. */
+export type ContractFields = Record<string, FileDraft | ColumnDraft>
+
+export const toFields = (drafts: readonly SourceDraft[]): ContractFields =>
+  Object.fromEntries(
+    drafts.flatMap(({columns, ...file}): [string, FileDraft | ColumnDraft][] => [
+      [JSON.stringify([file.slot]), file],
+      ...columns.map((column): [string, ColumnDraft] => [JSON.stringify([file.slot, column.name]), column]),
+    ]),
+  )
+
+export const fromFields = (fields: ContractFields): SourceDraft[] => {
+  const named = Object.entries(fields).map(([key, value]) => ({slot: JSON.parse(key)[0] as string, value}))
+  return named.flatMap(({slot, value}) =>
+    'slot' in value ? [{...value, columns: named.flatMap(one => (one.slot === slot && 'name' in one.value ? [one.value] : []))}] : [],
+  )
+}
+
 const numberIn = (text: string): number | null => (text.trim() === '' ? null : Number(text))
 const shareIn = (text: string): number | null => (text.trim() === '' ? null : Number(text) / 100)
 

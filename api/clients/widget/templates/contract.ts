@@ -4,11 +4,14 @@ import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
 import {t} from '../text/contracts.ts'
+import {t as shell} from '../text/shell.ts'
 import {Button} from '../ui/button.ts'
+import {useDraft} from '../ui/draft.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
-import {contractIn, draftOf, type SourceContract, type SourceDraft} from './contract-draft.ts'
+import {contractIn, draftOf, fromFields, type SourceContract, type SourceDraft, toFields} from './contract-draft.ts'
 import {SourceFields} from './contract-fields.ts'
+import {codeOf} from './frequency-advice.ts'
 import type {Template} from './template.ts'
 
 type StoredContract = {sources: SourceContract[]; version: number}
@@ -20,7 +23,7 @@ export const ContractSection = ({template}: {template: Template}) => {
     <h2>${t.dataContract}</h2>
     <p class="quiet">${t.whatEachFileMustMeet}</p>
     <${Shown} of=${loaded}>
-      ${(contract: StoredContract) => html`<${Editor} key=${contract.version} template=${template} contract=${contract} again=${loaded.again} />`}
+      ${(contract: StoredContract) => html`<${Editor} template=${template} contract=${contract} again=${loaded.again} />`}
     <//>
   `
 }
@@ -29,35 +32,41 @@ type EditorProps = {template: Template; contract: StoredContract; again: () => v
 
 const Editor = ({template, contract, again}: EditorProps) => {
   const {sources: slots, mayEdit} = template
-  const [drafts, setDrafts] = useState<SourceDraft[]>(() => draftOf(slots, contract.sources))
+  const form = useDraft(toFields(draftOf(slots, contract.sources)))
+  const drafts = fromFields(form.draft)
   const [learnt, setLearnt] = useState<string | null>(null)
   const address = inOrg(`/templates/${template.id}/contract`)
-  const change = (draft: SourceDraft) => setDrafts(all => all.map(one => (one.slot === draft.slot ? draft : one)))
   const learn = useDoing(async () => {
     const {contract: proposed, files} = await client.get<Json>(`${address}/proposal`)
     const accepted = Math.max(0, ...files.map((file: {accepted: number}) => file.accepted))
     setLearnt(accepted === 0 ? t.noFileWasAccepted : t.learntFrom(accepted))
-    if (accepted > 0) setDrafts(draftOf(slots, proposed.sources))
+    if (accepted > 0) form.set(toFields(draftOf(slots, proposed.sources)))
   })
   const save = useDoing(async () => {
     await client.put(address, {sources: contractIn(drafts)}, {'if-match': `"${contract.version}"`})
+    form.keepSaved(form.draft)
     say(t.saved)
     again()
   })
+  const reload = () => {
+    save.clear()
+    again()
+  }
   return html`
     ${drafts.map(
       draft =>
-        html`<${SourceFields} key=${draft.slot} label=${slots.find(({slot}) => slot === draft.slot)?.label ?? draft.slot} draft=${draft} isFixed=${!mayEdit} set=${change} />`,
+        html`<${SourceFields} key=${draft.slot} label=${slots.find(({slot}) => slot === draft.slot)?.label ?? draft.slot} draft=${draft} isFixed=${!mayEdit} set=${(changed: SourceDraft) => form.set(toFields([changed]))} />`,
     )}
     ${
       mayEdit &&
       html`<div class="actions">
         <${Button} isBusy=${save.isBusy} onClick=${() => save.run()}>${t.save}<//>
-        <${Button} isBusy=${learn.isBusy} onClick=${() => learn.run()}>${t.learn}<//>
-        <${Button} kind="quiet" onClick=${() => setDrafts(draftOf(slots, contract.sources))}>${t.discardChanges}<//>
+        <${Button} isBusy=${learn.isBusy} disabled=${form.isDirty} onClick=${() => learn.run()}>${t.learn}<//>
+        <${Button} kind="quiet" disabled=${save.isBusy} onClick=${form.reset}>${t.discardChanges}<//>
       </div>`
     }
     <p role="status">${learnt}</p>
-    <${Problem} error=${save.error ?? learn.error} />
+    ${form.isDirty && html`<p class="quiet" role="status">${shell.unsavedChanges}</p>`}
+    <${Problem} error=${save.error ?? learn.error} again=${codeOf(save.error) === 'CONTRACT_CONFLICT' ? reload : undefined} />
   `
 }

@@ -18,7 +18,7 @@ import {isWhole, TimesFields} from './times-fields.ts'
 type Connection = {id: string; name: string}
 /**
  * `connections`: the options if the template names no connection. `starts`: the initial values of a new schedule. `onDirty` is called with whether
- * the form has unsaved changes.
+ * the form has unsaved changes. `again`: loads the schedule again.
  */
 type FormProps = {
   schedule: Schedule | null
@@ -26,6 +26,7 @@ type FormProps = {
   connections?: Connection[]
   save: (body: object) => Promise<unknown>
   saveForTest?: (body: object) => Promise<unknown>
+  again?: () => void
   onDirty?: (isDirty: boolean) => void
 }
 
@@ -43,27 +44,36 @@ const fieldsOf = (schedule: Schedule | null, {starts = {}, connections = []}: Pi
   onDrift: schedule?.onDrift ?? 'stop',
   verify: (schedule?.verify ?? 'inherited') as VerifyDraft,
   source: draftOf(schedule?.source ?? null),
+  // The form takes the saved values after each save, also if only a credential changed, which the API does not return.
+  version: schedule?.version,
 })
 
-export const ScheduleForm = ({schedule, save, saveForTest, onDirty, ...given}: FormProps) => {
+export const ScheduleForm = ({schedule, save, saveForTest, onDirty, again, ...given}: FormProps) => {
   const {connections = []} = given
   // The default times of a new schedule can depend on today's weekday, so they are computed once.
-  const [saved] = useState(() => fieldsOf(schedule, given))
+  const [initial] = useState(() => fieldsOf(schedule, given))
+  const saved = schedule ? fieldsOf(schedule, given) : initial
   const form = useDraft(saved)
   const {draft, set, isDirty} = form
   useEffect(() => onDirty?.(isDirty), [isDirty])
   const kept: readonly string[] = schedule?.source.credentials ?? []
-  const doing = useDoing((how: typeof save) => {
+  const doing = useDoing(async (how: typeof save) => {
     const {times, source, verify, ...rest} = draft
-    return how({
+    await how({
       ...rest,
+      version: undefined,
       cron: toCron(times),
       declaredRows: draft.declaredRows === '' ? null : Number(draft.declaredRows),
       ...(verify !== saved.verify && {verify: verify === 'inherited' ? null : verify}),
       source: toSourceRequest(source, kept),
       ...(schedule && {notify: schedule.notify}),
     })
+    form.keepSaved(draft)
   })
+  const reload = () => {
+    doing.clear()
+    again?.()
+  }
   const submit = (event: SubmitEvent) => {
     event.preventDefault()
     const isTest = (event.submitter as HTMLButtonElement | null)?.value === 'test'
@@ -79,7 +89,7 @@ export const ScheduleForm = ({schedule, save, saveForTest, onDirty, ...given}: F
       <${TextField} label=${t.maximumRowsPerRun} hint=${t.leaveEmptyForAllRows} type="number" min="1" value=${draft.declaredRows} onInput=${(declaredRows: string) => set({declaredRows})} />
       <${Select} label=${t.ifTheFileOrTheCrmNo} value=${draft.onDrift} options=${drifts} onChange=${(onDrift: string) => set({onDrift: onDrift as 'stop' | 'warn'})} />
       <${VerifySelect} mode=${draft.verify} canInherit=${true} onChange=${(verify: VerifyDraft) => set({verify})} />
-      <${Problem} error=${doing.error} />
+      <${Problem} error=${doing.error} again=${codeOf(doing.error) === 'SCHEDULE_CONFLICT' ? reload : undefined} />
       <${FrequencyAdvice} code=${codeOf(doing.error)} />
       ${
         schedule

@@ -62,7 +62,7 @@ export const SchedulePage = ({params}: PageProps) => {
           <${Standing} address=${address} schedule=${schedule} isDirty=${isDirty} again=${loaded.again} />
           <${TestFetch} address=${address} />
           <${Firings} key=${schedule.lastFiring?.id} address=${address} schedule=${schedule} />
-          ${may('builder') && html`<h2>${t.settings}</h2><${ScheduleForm} key=${schedule.version} schedule=${schedule} connections=${connections} save=${save} onDirty=${setDirty} />`}
+          ${may('builder') && html`<h2>${t.settings}</h2><${ScheduleForm} schedule=${schedule} connections=${connections} save=${save} again=${loaded.again} onDirty=${setDirty} />`}
         `}
       <//>
     <//>
