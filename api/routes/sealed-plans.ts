@@ -21,6 +21,7 @@ const SealedPlan = Answer({
   sealedBy: PersonNamed.nullable().describe('The person who sealed it. Null: not sealed, or erased'),
   expiresAt: Moment('When it expires').nullable().describe('When the seal expires. Null: not sealed'),
   needsApproval: z.boolean().describe('Whether its rows exceed `approvalAbove` of the org, so that it can be applied only once approved'),
+  isAuthor: z.boolean().describe('Whether you sealed it or started its dry run, so that another admin must approve it'),
   approvedAt: Moment('When it was approved').nullable().describe('When it was approved. Null: not yet'),
   approvedBy: PersonNamed.nullable().describe('The admin who approved it. Null: not approved, or erased'),
 }).meta({id: 'SealedPlan', description: 'The plan of a dry run: what its run would do to each row'})
@@ -36,13 +37,14 @@ const plan = {
   sealedBy: {id: 'per_01k9m0v6f8e2r4t7w3y5z1a2b4', name: 'Ana Example'},
   expiresAt: '2026-03-08T08:30:00.000Z',
   needsApproval: false,
+  isAuthor: true,
   approvedAt: null,
   approvedBy: null,
 }
 
-const readPlan = async (db: Db, name: {org: string; importId: string; runId: string}) => {
+const readPlan = async (db: Db, person: string, name: {org: string; importId: string; runId: string}) => {
   const {run} = await findImportRun(db, name)
-  return describePlan(run, await findPlan(db, run.no), await findApprovalAbove(db, name.org))
+  return describePlan(run, await findPlan(db, run.no), {person, approvalAbove: await findApprovalAbove(db, name.org)})
 }
 
 export default [
@@ -62,7 +64,7 @@ same digest. The digest covers row, phase, kind, record, a digest of the values,
     async handle({db, caller, params}) {
       const name = {org: caller.org, importId: params.id, runId: params.run}
       await db.transaction(tx => sealPlanOf(tx, caller, caller.person, name))
-      return {plan: (await readPlan(db, name))!}
+      return {plan: (await readPlan(db, caller.person, name))!}
     },
   }),
   route({
@@ -84,7 +86,7 @@ same digest. The digest covers row, phase, kind, record, a digest of the values,
     async handle({db, caller, params, body}) {
       const name = {org: caller.org, importId: params.id, runId: params.run}
       await db.transaction(tx => approvePlanOf(tx, caller, {...name, ...body, person: caller.person}))
-      return {plan: (await readPlan(db, name))!}
+      return {plan: (await readPlan(db, caller.person, name))!}
     },
   }),
   route({
@@ -99,8 +101,8 @@ same digest. The digest covers row, phase, kind, record, a digest of the values,
     refusals: ['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND'],
     example: {answer: {plan}},
     params: OfImportRun,
-    async handle({db, caller: {org}, params}) {
-      return {plan: await readPlan(db, {org, importId: params.id, runId: params.run})}
+    async handle({db, caller: {org, person}, params}) {
+      return {plan: await readPlan(db, person, {org, importId: params.id, runId: params.run})}
     },
   }),
 ]

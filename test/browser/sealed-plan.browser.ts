@@ -32,3 +32,20 @@ test('a person seals a plan, another admin approves it, and it is applied', asyn
   assert.deepEqual([ended.planOf, ended.rowsWritten], [run.id, 5])
   assert.deepEqual(visitor.complaints, [])
 })
+
+test('the person who started a dry run is not offered to approve its plan, also if another admin sealed it', async () => {
+  const org = await openOrg(here.world)
+  await ok(org.call('PATCH', `/orgs/${org.org}/config/settings`, {approvalAbove: 2}), 200)
+  const {path} = await prepareImport(org, {csv: accountRows(5, 'Sq-'), flow: accounts})
+  const {run} = await ok(org.call('POST', `${path}/runs`, {dryRun: true}), 202)
+  await untilEnded(org.call, `${path}/runs/${run.id}`)
+  const other = await here.world.makeOrg({org: org.org, role: 'admin'})
+  await ok(here.world.as(other.token)('POST', `${path}/runs/${run.id}/seal`), 200)
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/review?run=${run.id}`)
+  await page.getByText('Another admin must approve it, because you started its dry run.').waitFor()
+  assert.equal(await page.getByRole('button', {name: 'Approve plan'}).count(), 0)
+  assert.deepEqual(visitor.complaints, [])
+})

@@ -22,7 +22,7 @@ test.serial('a run of more rows than the setting needs an approved plan, and a s
   const {path} = await prepareImport(org, {csv: accountRows(5, 'Ap-'), flow: accounts})
   t.like(await org.call('POST', `${path}/runs`, {}), {status: 409, body: {code: 'APPROVAL_REQUIRED', approvalAbove: 3}})
   const dry = await makePlan(org, path)
-  t.like(dry.plan, {rows: 5, needsApproval: true, approvedAt: null})
+  t.like(dry.plan, {rows: 5, needsApproval: true, isAuthor: true, approvedAt: null})
   t.deepEqual(await noticesOf('plan.waiting', dry.run.id), [
     {import: path.split('/').at(-1), run: dry.run.id, rows: 5, digest: dry.plan.digest},
   ])
@@ -30,6 +30,7 @@ test.serial('a run of more rows than the setting needs an approved plan, and a s
 
   const other = await join('admin')
   const approval = `${path}/runs/${dry.run.id}/approve`
+  t.like((await ok(other('GET', `${path}/runs/${dry.run.id}/seal`), 200)).plan, {isAuthor: false})
   t.like(await org.call('POST', approval, {digest: dry.plan.digest}), isRefused(403, 'SELF_APPROVAL'))
   t.like(await other('POST', approval, {digest: 'f'.repeat(64)}), isRefused(409, 'PLAN_CHANGED'))
   t.like(await (await join('builder'))('POST', approval, {digest: dry.plan.digest}), {status: 403})

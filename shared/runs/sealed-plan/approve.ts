@@ -6,6 +6,7 @@ import {type Author, recordChanges} from '../../configuration/change.ts'
 import {Refusal} from '../../errors.ts'
 import {isTemplateApproved} from '../../mapping/templates/approval.ts'
 import {announce} from '../../notifications/announce.ts'
+import {isAuthor} from './describe-plan.ts'
 import {lockPlanOf, type PlanName} from './seal.ts'
 import {assertUnchanged, assertUnexpired} from './start-plan.ts'
 
@@ -23,8 +24,7 @@ export const approvePlanOf = async (tx: Tx, author: Author, {person, digest, ...
   const {digest: sealed} = plan
   if (digest.toLowerCase() !== sealed)
     throw new Refusal('PLAN_CHANGED', 'This digest is not the one of the sealed plan. Read the plan again, then approve it')
-  if (plan.sealedBy?.id === person || run.personId === person)
-    throw new Refusal('SELF_APPROVAL', 'You made this plan, so another admin must approve it')
+  if (isAuthor(run, plan, person)) throw new Refusal('SELF_APPROVAL', 'You made this plan, so another admin must approve it')
   if (plan.approvedAt) return
   await approvePlan(tx, {run: run.no, person})
   const after = {run: run.id, rows: plan.rows, digest: sealed}

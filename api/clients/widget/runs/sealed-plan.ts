@@ -21,6 +21,8 @@ type Plan = {
   sealedBy: Person
   expiresAt: string | null
   needsApproval: boolean
+  /** Whether the person sealed the plan or started its dry run, and may not approve it. */
+  isAuthor: boolean
   approvedAt: string | null
   approvedBy: Person
 }
@@ -47,20 +49,21 @@ export const SealedPlan = ({importId, run, onStarted}: Props) => {
   })
   const plan = loaded.data
   if (!plan) return html`<${Problem} error=${loaded.error} again=${loaded.again} />`
-  const isOwn = plan.sealedBy?.id === me.value?.user.id
+  const {isAuthor} = plan
+  const whyAnother = plan.sealedBy?.id === me.value?.user.id ? t.anotherAdminApproves : t.anotherAdminApprovesYourDryRun
   const deletes = deletesRecords(run) ? (run.deleted ?? 0) : null
   const mayApply = deletes === null ? may('operator') : deletes > 0 && may('builder')
   const isOpen = plan.state === 'sealed' && plan.needsApproval && plan.approvedAt === null
   const body = html`
     ${sayPlan(plan).map(line => html`<p>${line}</p>`)}
     ${plan.state === 'sealed' && html`<p class="quiet">${t.digest} <code>${plan.digest.slice(0, 16)}</code></p>`}
-    ${isOpen && html`<p>${isOwn ? t.anotherAdminApproves : t.waitsForApproval}</p>`}
-    ${isOpen && !isOwn && html`<${Closed} role="admin" change="person" />`}
+    ${isOpen && html`<p>${isAuthor ? whyAnother : t.waitsForApproval}</p>`}
+    ${isOpen && !isAuthor && html`<${Closed} role="admin" change="person" />`}
     <${Problem} error=${seal.error ?? approve.error} />
     <${StartProblem} error=${apply.error} importId=${importId} />
     <div class="actions">
       ${plan.state === 'unsealed' && may('operator') && html`<${Button} onClick=${seal.run} isBusy=${seal.isBusy}>${t.sealPlan}<//>`}
-      ${isOpen && !isOwn && may('admin', 'person') && html`<${Button} onClick=${approve.run} isBusy=${approve.isBusy}>${t.approvePlan}<//>`}
+      ${isOpen && !isAuthor && may('admin', 'person') && html`<${Button} onClick=${approve.run} isBusy=${approve.isBusy}>${t.approvePlan}<//>`}
       ${plan.state === 'sealed' && !isOpen && mayApply && html`<${Button} onClick=${() => (deletes === null ? apply.run() : setAsking(true))} isBusy=${apply.isBusy}>${t.applyPlan}<//>`}
     </div>
     ${isAsking && html`<${ConfirmDeletes} importId=${importId} deletes=${deletes} body=${toApply} onStarted=${onStarted} onClose=${() => setAsking(false)} />`}

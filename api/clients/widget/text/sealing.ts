@@ -12,6 +12,7 @@ export const t = translate('sealing', {
   digest: 'Digest',
   waitsForApproval: 'It waits for the approval of another admin.',
   anotherAdminApproves: 'Another admin must approve it, because you sealed it.',
+  anotherAdminApprovesYourDryRun: 'Another admin must approve it, because you started its dry run.',
   approvedBy: (person: Part, time: Part) => `Approved by ${person} on ${time}.`,
   approvePlan: 'Approve plan',
   planApproved: 'The plan is approved',

@@ -12,6 +12,7 @@ export const sealing: typeof t = {
   digest: 'Prüfsumme',
   waitsForApproval: 'Er wartet auf die Freigabe durch einen anderen Administrator.',
   anotherAdminApproves: 'Ein anderer Administrator muss ihn freigeben, weil Sie ihn versiegelt haben.',
+  anotherAdminApprovesYourDryRun: 'Ein anderer Administrator muss ihn freigeben, weil Sie seinen Probelauf gestartet haben.',
   approvedBy: (person, time) => `Freigegeben von ${person} am ${time}.`,
   approvePlan: 'Plan freigeben',
   planApproved: 'Der Plan ist freigegeben',
