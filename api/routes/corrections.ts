@@ -1,7 +1,6 @@
 import {z} from 'zod'
 import {Name} from '../../shared/files/sources/name.ts'
 import {correctRun} from '../../shared/runs/corrections/correct.ts'
-import {RowsFilter} from '../../shared/runs/rows.ts'
 import {Answer, Count, Id} from '../answers/common.ts'
 import {runId, sourceId} from '../answers/examples.ts'
 import {charsetOf} from '../charset.ts'
@@ -32,13 +31,15 @@ export default [
     description: `The body is \`failed.csv\` or the whole file, corrected, as CSV or XLSX. Its rows are matched by the row numbers of failed.csv, else by order if both
 files have as many rows, else by the columns that match records. Changed cells become edits of the run's file (\`editCells\`). A cell that the
 file did not change keeps an edit that someone made after the download. Then retry the
-run with \`retryOf\`: it writes the corrected rows, and no row twice. A file that changes written rows is refused.`,
+run with \`retryOf\`: it writes the corrected rows, and no row twice. A file that changes written rows is refused.
+If the run read several files, failed.csv names its file in its header. A whole file needs \`source\`.`,
     answers: {200: CorrectedRows},
     refusals: [
       ...([
         'IMPORT_NOT_FOUND',
         'RUN_NOT_FOUND',
         'SOURCE_NOT_FOUND',
+        'SOURCE_REQUIRED',
         'DRY_RUN',
         'NO_FILE',
         'IMPORT_RUNNING',
@@ -66,7 +67,13 @@ run with \`retryOf\`: it writes the corrected rows, and no row twice. A file tha
       {type: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', what: 'an XLSX workbook'},
     ],
     params: OfImportRun,
-    query: z.object({source: RowsFilter.shape.source, name: Name.optional().describe('Name of the file')}),
+    query: z.object({
+      source: z
+        .string()
+        .optional()
+        .describe('Id of the file if the run read several. Default: the file that the header of failed.csv names'),
+      name: Name.optional().describe('Name of the file'),
+    }),
     body: 'stream',
     async handle(input) {
       const {caller, params, query, body} = input

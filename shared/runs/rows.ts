@@ -114,7 +114,9 @@ export const frozenOf = ({run, snapshot, unread}: FoundRun, id: string | undefin
 
 export const listRead = (snapshot: Snapshot) => readBy(snapshot).map(({id, label, rows}) => ({id, label, rows}))
 
-const readBy = ({sources, flows}: Snapshot) => sources.filter(({no}) => flows.some(({sourceNo}) => sourceNo === no))
+/** Returns the sources that a flow of the run reads. */
+export const readBy = ({sources, flows}: Snapshot): SnapshotSource[] =>
+  sources.filter(({no}) => flows.some(({sourceNo}) => sourceNo === no))
 
 export type RunRowEntry = {
   module: string

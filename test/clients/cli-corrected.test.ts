@@ -3,7 +3,7 @@ import {join} from 'node:path'
 import test from 'ava'
 import {openHome} from '../support/cli-process.ts'
 import {openCompanies} from '../support/companies.ts'
-import {accountRows, type Org, ok} from '../support/importing.ts'
+import {accountRows, accounts, type Org, ok} from '../support/importing.ts'
 import {type FileHost, makeSchedule, startFileHost} from '../support/schedules.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
@@ -62,6 +62,44 @@ test.serial('`retry --corrected --json` without `--watch` prints one JSON docume
   const retried = await home.run(['retry', run, '--corrected', 'gap-failed.csv', '--json'])
   t.is(retried.code, 0, retried.err)
   t.is((await home.run(['watch', JSON.parse(retried.out).run.id])).code, 0)
+})
+
+test.serial('failed.csv corrects the file of the run that its header names, and a whole file needs `--source`', async t => {
+  const slots = ['east', 'west']
+  const template = {
+    name: 'Both',
+    sources: slots.map(slot => ({slot, label: slot, columns: ['name', 'number', 'city']})),
+    flows: slots.map(slot => ({...accounts, id: slot, sourceId: slot})),
+  }
+  await ok(org.call('POST', `/orgs/${org.org}/templates`, template), 201)
+  const put = (slot: string, ...names: string[]) => {
+    const rows = names.map((name, at) => `${name},Two-${slot}-${at},x\n`)
+    return home.put(`${slot}.csv`, `name,number,city\n${rows.join('')}`)
+  }
+  const files = slots.map(slot => `${slot}=${put(slot, 'Firm', '', '')}`)
+  const first = await home.run(['import', ...files, '-t', 'Both', '--watch'])
+  t.is(first.code, 2, first.err)
+  const [run] = /run_\w+/.exec(first.out)!
+  const unnamed = JSON.parse((await home.run(['results', run, '--failed', '-o', 'west-failed.csv', '--json'])).err)
+  const [, west] = unnamed.sources
+  t.is((await home.run(['results', run, '--failed', '--source', west.id, '-o', 'west-failed.csv'])).code, 0)
+  const failed = join(home.here, 'west-failed.csv')
+  writeFileSync(failed, readFileSync(failed, 'utf8').replace(',Two-west-1', 'Corrected,Two-west-1'))
+  const retried = await home.run(['retry', run, '--corrected', 'west-failed.csv', '--watch'])
+  t.regex(retried.out, /1 row corrected, 1 cell changed/, retried.err)
+  const whole = put('west', 'Firm', 'Corrected', 'Whole')
+  const refused = await home.run(['retry', run, '--corrected', whole, '--json'])
+  t.deepEqual([refused.code, JSON.parse(refused.err).code], [7, 'SOURCE_REQUIRED'], refused.out)
+  t.is((await home.run(['retry', run, '--source', west.id])).code, 4)
+  const [last] = /run_\w+/.exec(retried.out)!
+  const second = await home.run(['retry', last, '--corrected', whole, '--source', west.id, '--watch'])
+  t.regex(second.out, /1 row corrected, 1 cell changed/, second.err)
+  t.deepEqual(
+    made('Two-')
+      .map(({Account_Name, Account_Number}) => `${Account_Number} ${Account_Name}`)
+      .toSorted(),
+    ['Two-east-0 Firm', 'Two-west-0 Firm', 'Two-west-1 Corrected', 'Two-west-2 Whole'],
+  )
 })
 
 test.serial('a file that is no correction of the run is refused, and nothing is retried', async t => {

@@ -1,5 +1,6 @@
 import {type Command, Option} from 'commander'
 import {sendCorrection} from '../cli/correction.ts'
+import {usage} from '../cli/failure.ts'
 import {findImportId, findRun, followCommand} from '../cli/find.ts'
 import {rowRange, wholeNumber} from '../cli/options.ts'
 import {startRun} from '../cli/run-start.ts'
@@ -11,6 +12,7 @@ import {failOn, type Route, routeOption, type Verify, verifyOption, type WriteRo
 type Options = Following & {
   dryRun?: boolean
   corrected?: string
+  source?: string
   declaredRows?: number
   confirmDeletes?: number
   rows?: {from?: number; to?: number}
@@ -47,6 +49,11 @@ export default (cli: Cli, program: Command) => {
       })
     })
 
+  addRetry(cli, program)
+  addFollowing(cli, program)
+}
+
+const addRetry = (cli: Cli, program: Command) => {
   watching(
     program
       .command('retry')
@@ -54,6 +61,7 @@ export default (cli: Cli, program: Command) => {
       .description('Writes the rows that an ended run did not. Rows already written are not written again.')
       .argument('<run>', 'id of a run, or id or name of an import (its last run)')
       .option('--corrected <file>', 'first send the corrected failed.csv of the run, or the whole corrected file; - for standard input')
+      .option('--source <id>', 'with --corrected: the file, by source id, if the run has several and the file is not its failed.csv')
       .option('--dry-run', 'write nothing; show what the retry would do')
       .option('--declared-rows <n>', 'stop after this many rows', wholeNumber)
       .addOption(confirmDeletes())
@@ -63,20 +71,19 @@ export default (cli: Cli, program: Command) => {
       'after',
       '\nExamples:\n  lading retry run_01k9… --watch\n  lading retry imp_01k9… --watch --fail-on never\n  lading retry run_01k9… --corrected failed.csv --watch',
     )
-    .action(async (given: string, {watch, failOn, corrected, ...start}: Options) => {
+    .action(async (given: string, {watch, failOn, corrected, source, ...start}: Options) => {
+      if (source !== undefined && corrected === undefined) throw usage('Use --source only with --corrected')
       const session = await cli.open()
       const before = await findRun(session, given, ({dryRun}: Json) => !dryRun)
       const following = {watch: Boolean(watch), ...(failOn && {failOn})}
       if (corrected !== undefined) {
-        const said = await sendCorrection(cli, session, before, corrected)
+        const said = await sendCorrection(cli, session, before, {file: corrected, source})
         if (isWatched(following)) cli.out.event({event: 'corrected', run: before.id}, said)
         else cli.out.lines(said)
       }
       const run = await startRun(session, before.importId, {retryOf: before.id, ...start, signal: cli.interrupt()})
       await begun(cli, session, run, following)
     })
-
-  addFollowing(cli, program)
 }
 
 export const confirmDeletes = () =>

@@ -18,7 +18,8 @@ import type {Snapshot, SnapshotSource} from '../../mapping/flows/snapshot.ts'
 import {type FoundRun, findImportRun} from '../find.ts'
 import {RecordsMoved, readOutcomes} from '../results/outcomes.ts'
 import type {FailedRowsOrigin} from '../results/reason-columns.ts'
-import {frozenOf} from '../rows.ts'
+import {chooseSource} from '../results/results.ts'
+import {frozenOf, readBy} from '../rows.ts'
 import {assertNotUndone} from '../undo/undo-status.ts'
 import type {Corrections} from './find-corrections.ts'
 
@@ -35,15 +36,17 @@ export const correctRun = async (deps: CorrectionDeps, {body, charset, ...input}
   const {org, importId} = input
   await assertOpen(deps.db, {org, importId})
   deps.parsing.assertRoom(org)
-  const {source, snapshot, frozen, foundRun} = await findCorrected(deps, input)
+  const {foundRun, snapshot, frozen: files, source: onlySource} = await findCorrected(deps, input)
   const {run} = foundRun
   const {limits} = await findPlan(deps.db, org)
   const key = `${org}/${importId}/${newId('src')}`
-  const upload = {body, maxBytes: mostBytesOf(deps.config, limits), storage: deps.storage, key, named: {charset, kept: encodingOf(frozen)}}
+  const upload = {body, maxBytes: mostBytesOf(deps.config, limits), storage: deps.storage, key, named: {charset, kept: encodingOf(files)}}
   const match = async (reader: unknown, origin: FailedRowsOrigin | undefined) => {
+    const frozen = files.length === 1 ? files[0]! : chooseByHeader(snapshot, origin)
+    const source = onlySource ?? (await findUnchangedSource(deps.db, input, frozen))
     const settled = await readAgainIfMoved(() => listSettled(deps, {org, importId, last: foundRun, source: frozen}))
     const shown = origin ? await findShown(deps.db, {org, importId, origin}) : null
-    return deps.parsing.run(org, 'corrections', {
+    const corrections = await deps.parsing.run(org, 'corrections', {
       source,
       corrected: {fileKey: key, reader},
       settled,
@@ -51,8 +54,11 @@ export const correctRun = async (deps: CorrectionDeps, {body, charset, ...input}
       before: editsIn(shown?.cleaning ?? []),
       shownAs: shown && (shown.readings ?? {}),
     })
+    return {source, corrections}
   }
-  const {found} = await ingest(upload, async file => {
+  const {
+    found: {source, corrections},
+  } = await ingest(upload, async file => {
     const {reader, evidence, corrects} = await deps.parsing.run(org, 'readNew', file)
     const {sniffed, text} = JSON.parse(evidence) as SourceEvidence
     assertReadable({reader, sniffed, text})
@@ -60,8 +66,8 @@ export const correctRun = async (deps: CorrectionDeps, {body, charset, ...input}
   }).catch(error => explainLift(deps, org, error))
   await deps.storage.remove(key)
   const base = {version: source.version, assertCurrent: (tx: Tx) => assertLastRun(tx, run)}
-  if (found.cells.length > 0) await editSource(deps, {org, importId, sourceId: source.id}, {cells: found.cells}, base)
-  const {rows, cells, kept, matchedBy} = found
+  const {rows, cells, kept, matchedBy} = corrections
+  if (cells.length > 0) await editSource(deps, {org, importId, sourceId: source.id}, {cells}, base)
   return {run: run.id, source: source.id, rows, cells: cells.length, kept, matchedBy}
 }
 
@@ -80,10 +86,23 @@ const findShown = async (
   return found?.snapshot?.sources.find(({id}) => id === origin.source) ?? null
 }
 
-/** Returns the encoding of the run's file; undefined for a workbook. A corrected file whose bytes prove no encoding is read with this encoding. */
-const encodingOf = ({reader: stored}: SnapshotSource): string | undefined => {
-  const reader = Reader.parse(stored)
-  return reader.format === 'csv' ? reader.encoding : undefined
+/**
+ * Returns the encoding of the run's files; undefined for workbooks, and if the encodings differ. A corrected file whose bytes prove no encoding is
+ * read with this encoding.
+ */
+const encodingOf = (files: SnapshotSource[]): string | undefined => {
+  const readers = files.map(({reader}) => Reader.parse(reader))
+  const encodings = new Set(readers.map(reader => (reader.format === 'csv' ? reader.encoding : undefined)))
+  return encodings.size === 1 ? [...encodings][0] : undefined
+}
+
+/**
+ * Chooses the file that the header of a failed.csv names. Any other file needs the parameter `source`, because its rows could also fit another file
+ * of the run. A failed.csv of another run is refused when its rows are matched.
+ */
+const chooseByHeader = (snapshot: Snapshot, origin: FailedRowsOrigin | undefined): SnapshotSource => {
+  const files = readBy(snapshot)
+  return origin ? (files.find(({id}) => id === origin.source) ?? files[0]!) : chooseSource(snapshot, undefined)
 }
 
 /** Throws if the text of the corrected file is not certain. Wrongly read cells would differ from those of the run, and so become edits. */
@@ -95,8 +114,8 @@ const assertReadable = (facts: TextFacts) => {
 }
 
 /**
- * Finds the last run of the chain and that run's file. The file must still be in the import and be read as in the run, because edited cells
- * refer to rows by number.
+ * Finds the last run of the chain, and the files that may be corrected: the named one, or all that the run read. `source`: null if there are several,
+ * because only the header of the corrected file names its source.
  */
 const findCorrected = async ({db}: CorrectionDeps, {org, importId, runId, source: named}: Omit<CorrectInput, 'body' | 'charset'>) => {
   const foundRun = await findLastRun(db, {org, importId, runId})
@@ -105,14 +124,21 @@ const findCorrected = async ({db}: CorrectionDeps, {org, importId, runId, source
     throw new Refusal('DRY_RUN', 'A dry run writes nothing, so there is nothing to correct. Edit the rows of the import instead')
   await assertNotUndone(db, run)
   if (run.state !== 'ended') throw new Refusal('IMPORT_RUNNING', 'The run has not ended. Wait for it to end, or cancel it')
-  const {snapshot, source: frozen} = frozenOf(foundRun, named)
+  const {snapshot, source: first} = frozenOf(foundRun, named)
+  const frozen = named === undefined ? readBy(snapshot) : [first]
+  const source = frozen.length === 1 ? await findUnchangedSource(db, {org, importId}, first) : null
+  return {foundRun, source, snapshot, frozen}
+}
+
+/** Finds the file in the import. It must be read as in the run, because edited cells refer to rows by number. */
+const findUnchangedSource = async (db: Db, {org, importId}: Pick<CorrectInput, 'org' | 'importId'>, frozen: SnapshotSource) => {
   const {source} = await findImportSource(db, {org, importId, sourceId: frozen.id})
   if (!isDeepStrictEqual(source.reader, frozen.reader))
     throw new Refusal(
       'SNAPSHOT_CHANGED',
       `"${source.label}" is read with other options than in the run. Restore the options, then correct its rows`,
     )
-  return {foundRun, source, snapshot, frozen}
+  return source
 }
 
 /** Finds the last run of the retry chain, because only that run can be retried. Rows have the same numbers in every run of the chain. */

@@ -6,6 +6,7 @@ import type {FileDeps} from '../../files/stored-file.ts'
 import type {Snapshot, SnapshotSource} from '../../mapping/flows/snapshot.ts'
 import type {FoundRun} from '../find.ts'
 import {assertKept, assertStillKept} from '../kept.ts'
+import {readBy} from '../rows.ts'
 import {RecordsMoved, readOutcomes} from './outcomes.ts'
 import {writePlan} from './plan-csv.ts'
 import {readPlannedValues} from './planned-values.ts'
@@ -77,8 +78,9 @@ const snapshotOf = ({run, snapshot, unread}: FoundRun, kind: RunFile): Snapshot 
   )
 }
 
-const chooseSource = ({sources, flows}: Snapshot, id: string | undefined): SnapshotSource => {
-  const read = sources.filter(({no}) => flows.some(({sourceNo}) => sourceNo === no))
+/** Returns the source with this id, or the only source if `id` is undefined. Throws if the run read several, or did not read it. */
+export const chooseSource = (snapshot: Snapshot, id: string | undefined): SnapshotSource => {
+  const read = readBy(snapshot)
   if (id === undefined && read.length === 1) return read[0]!
   if (id === undefined)
     throw new Refusal('SOURCE_REQUIRED', 'The run read several files. Name one with ?source=', {
