@@ -1,7 +1,7 @@
 import test from 'ava'
 import {describeEnding} from '../../api/clients/cli/ending.ts'
 import {openOutput} from '../../api/clients/cli/output.ts'
-import {isInFailedFile} from '../../api/clients/commands/logs.ts'
+import {isInFailedFile, readFailed} from '../../api/clients/commands/logs.ts'
 
 test('a dry run that reached the row limit or left links empty ends with the advice for a dry run', t => {
   const out = openOutput(false, {out: process.stdout, err: process.stderr, columns: null})
@@ -29,4 +29,36 @@ test('failed rows as JSON leave out what failed.csv leaves out: records that may
   t.true(isInFailedFile({entries: [failed, {...failed, phase: 'patch', outcome: 'unanswered'}]}))
   for (const other of [{outcome: 'unanswered'}, {mayExist: true}, {code: 'ROW_RAGGED'}])
     t.false(isInFailedFile({entries: [failed, {...failed, ...other}]}), JSON.stringify(other))
+})
+
+test('the failed log entries are those of the last attempts, and in an attempt an answer is final whatever the order', async t => {
+  const entries = [
+    ['sent again', 1, 'unanswered'],
+    ['answered first', 1, 'created'],
+    ['answered later', 1, 'unanswered'],
+    ['refused twice', 1, 'refused'],
+    ['lost', 1, 'unanswered'],
+    ['corrected', 1, 'refused', 'Phone'],
+    ['unchanged', 1, 'unanswered'],
+    ['sent again', 2, 'created'],
+    ['answered first', 1, 'unanswered'],
+    ['answered later', 1, 'updated'],
+    ['refused twice', 2, 'refused'],
+    ['corrected', 2, 'updated'],
+    ['unchanged', 2, 'skipped', '', 'UNCHANGED'],
+    ['refused twice', 0, 'made_after_no_answer'],
+  ].map(([rowKey, attempt, outcome, target = '', code = null], at) => ({
+    ...{seq: at + 1, rowKey, flowId: 'f', module: 'Leads', phase: 'write'},
+    ...{attempt, outcome, target, code},
+  }))
+  const failed = await readFailed(async function* () {
+    yield* entries
+  })
+  t.deepEqual(
+    failed.map(({rowKey, attempt}) => [rowKey, attempt]),
+    [
+      ['lost', 1],
+      ['refused twice', 2],
+    ],
+  )
 })

@@ -26,7 +26,7 @@ export default (cli: Cli, program: Command) => {
     .addHelpText(
       'after',
       `
-With --json, every entry is one line.
+With --json, every entry is one line. --failed shows the last attempt of a row; with --follow, each attempt that failed.
 
 Examples:
   lading logs run_01k9… --failed
@@ -64,12 +64,42 @@ const logs = async (cli: Cli, given: string, {follow, failed}: Logs) => {
   const run = await findRun(session, given)
   const signal = follow ? cli.interrupt() : undefined
   try {
-    for await (const entry of readEntries(session, run, {follow: Boolean(follow), ...(signal && {signal})}))
-      if (!failed || (unwritten.includes(entry.outcome) && !needless.includes(entry.code))) await say(cli, entry)
+    const read = () => readEntries(session, run, {follow: Boolean(follow), ...(signal && {signal})})
+    if (failed && !follow) for (const entry of await readFailed(read)) await say(cli, entry)
+    else for await (const entry of read()) if (!failed || isUnwritten(entry)) await say(cli, entry)
   } catch (error) {
     if (!signal?.aborted) throw error
     throw interrupted(signal.reason, `Stopped following ${run.id}`, `Continue with: lading logs ${run.id} --follow`)
   }
+}
+
+const isUnwritten = ({outcome, code}: Json) => unwritten.includes(outcome) && !needless.includes(code)
+
+/**
+ * Returns the final entries of rows that were not written, in the order of the log. Holds only entries of rows with a failure in memory. An answer
+ * may precede an `unanswered` entry of its attempt, so the log is read again if such an entry would be final.
+ */
+export const readFailed = async (read: () => AsyncIterable<Json>): Promise<Json[]> => {
+  const finals = new Map<string, Json>()
+  const collect = async () => {
+    for await (const entry of read()) {
+      const {rowKey, flowId, module, phase, target} = entry
+      const key = JSON.stringify([rowKey, flowId, module, phase, phase === 'write' ? '' : target])
+      const held = finals.get(key)
+      if (held ? replaces(entry, held) : isUnwritten(entry)) finals.set(key, entry)
+    }
+  }
+  await collect()
+  if ([...finals.values()].some(({outcome}) => outcome === 'unanswered')) await collect()
+  return [...finals.values()].filter(isUnwritten).toSorted((one, other) => one.seq - other.seq)
+}
+
+/** Whether `entry` is final instead of `held`: the highest attempt decides, and in an attempt the last answer, even before an `unanswered` entry. */
+const replaces = (entry: Json, held: Json): boolean => {
+  if (entry.outcome === 'made_after_no_answer') return false
+  if (entry.attempt !== held.attempt) return entry.attempt > held.attempt
+  const [isGuess, wasGuess] = [entry, held].map(({outcome}) => outcome === 'unanswered')
+  return isGuess === wasGuess ? entry.seq > held.seq : wasGuess!
 }
 
 /** Prints one log entry. Waits for a slow reader of the output, because a log may have millions of lines. */
