@@ -13,7 +13,12 @@ type Following = {
   prepare?(): Promise<void>
   /** After the last response, errors are retried for this time, in ms. It begins with the first error. */
   patienceMs?: number
+  /** Whether an error is final before the first response. */
+  isPermanent?(error: unknown): boolean
 }
+
+/** Programs give up after five minutes without a response. The widget does not, because a person sees its state. */
+export const usualPatienceMs = 300_000
 
 const pausesMs = [200, 500, 1000, 2000, 3000]
 /** After this many attempts in a row without an event, polls are reported as `asked`, and only each tenth attempt opens the stream. */
@@ -31,10 +36,13 @@ export async function* followRun({
   pause = usualPause,
   prepare,
   patienceMs = Infinity,
+  isPermanent = () => false,
 }: Following): AsyncGenerator<RunEvent> {
   let lostAt: number | null = null
+  let hasResponded = false
   const onOpen = () => {
     lostAt = null
+    hasResponded = true
   }
   let lastId: string | null = null
   for (let silent = 0; ; silent++) {
@@ -51,14 +59,14 @@ export async function* followRun({
         }
       }
       const {run}: Json = await client.get(path, {}, signal)
-      lostAt = null
+      onOpen()
       const isOver = run.state === 'ended'
       if (isOver || isAsking) yield {event: isOver ? 'end' : 'asked', data: {run}}
       if (isOver) return
     } catch (error) {
       if (signal?.aborted) throw signal.reason
       lostAt ??= Date.now()
-      if (isFinal(error) || Date.now() - lostAt > patienceMs) throw error
+      if (isFinal(error) || (!hasResponded && isPermanent(error)) || Date.now() - lostAt > patienceMs) throw error
     }
     await pause(pausesMs[Math.min(silent, pausesMs.length - 1)]!, signal)
   }

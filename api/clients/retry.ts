@@ -75,8 +75,11 @@ export const pauseBefore = (error: unknown, {isRead, tries, waitMs, wasThere = f
     : null
 }
 
-/** Whether a retry cannot help: refused connection, unknown host, certificate error, wrong server, time-out. */
-const isHopeless = (error: Unreachable) => /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|NOT_OURS|TimeoutError)$|CERT|SSL/.test(reasonOf(error))
+/** Whether a retry cannot help: refused connection, no answer of the name server, time-out, or a permanent error. */
+const isHopeless = (error: Unreachable) => isPermanent(error) || /^(ECONNREFUSED|EAI_AGAIN|TimeoutError)$/.test(reasonOf(error))
+
+/** Whether waiting cannot help either: unknown host, certificate error, wrong server. */
+export const isPermanent = (error: unknown) => error instanceof Unreachable && /^(ENOTFOUND|NOT_OURS)$|CERT|SSL/.test(reasonOf(error))
 
 const reasonOf = ({cause}: Unreachable): string => {
   const {name, code, cause: deeper} = (cause ?? {}) as {name?: string; code?: unknown; cause?: {code?: unknown}}

@@ -2,6 +2,7 @@ import http, {type ServerResponse} from 'node:http'
 import type {AddressInfo} from 'node:net'
 import {mock} from 'node:test'
 import test from 'ava'
+import {prepareClient} from '../../api/clients/client/open-client.ts'
 import {followJob} from '../../api/clients/follow-job.ts'
 import {followRun} from '../../api/clients/follow-run.ts'
 import {openClient} from '../../api/clients/http.ts'
@@ -122,6 +123,27 @@ test.serial('a run is given up once errors have lasted for the patience', async 
   const following = followRun({client: open.client, path: '/run', pause, patienceMs: 5 * 60_000})
   await t.throwsAsync(following.next(), {message: /Could not reach/})
   t.is(pauses, 2)
+})
+
+test.serial('the client library stops at once at another server, and after five minutes without a response', async t => {
+  mock.timers.enable({apis: ['Date'], now: Date.now()})
+  t.teardown(() => mock.timers.reset())
+  let requests = 0
+  const server = http.createServer((request, response) => {
+    requests++
+    if (request.url!.includes('org_page')) response.writeHead(200, {'content-type': 'text/html'}).end('<p>Sign in</p>')
+    else {
+      minutes(3)
+      request.socket.destroy()
+    }
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const lading = prepareClient({})({server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, token: 'token'})
+  const follow = (org: string) => lading.followRun({org, id: 'imp_1', run: 'run_1'}, {signal: AbortSignal.timeout(10_000)}).next()
+  await t.throwsAsync(follow('org_page'), {message: /not a Lading server/})
+  t.is(requests, 2)
+  await t.throwsAsync(follow('org_gone'), {message: /Could not reach/})
 })
 
 test.serial('a job is followed further after one poll that took longer than the patience, and after a time-out of a gateway', async t => {

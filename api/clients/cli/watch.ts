@@ -1,4 +1,4 @@
-import {followRun, isFinal} from '../follow-run.ts'
+import {followRun, isFinal, usualPatienceMs} from '../follow-run.ts'
 import type {Json} from '../http.ts'
 import {describeEnding, exitOf, type FailOn} from './ending.ts'
 import {EXIT} from './exit-codes.ts'
@@ -53,15 +53,19 @@ export const awaitEnd = async (cli: Cli, session: Session, run: Json): Promise<J
 
 type WatchRunInput = {session: Session; out: Output; path: string; signal: AbortSignal}
 
-const patienceMs = 300_000
-
 /** Gives up after five minutes without a response. */
 const watchRun = async ({session, out, path, signal}: WatchRunInput): Promise<Json> => {
   const progress = openProgress(out)
   let pause: string | null = null
   let ended: Json = null
   try {
-    for await (const {event, data} of followRun({client: session.client, path, signal, patienceMs, prepare: session.keepFresh})) {
+    for await (const {event, data} of followRun({
+      client: session.client,
+      path,
+      signal,
+      patienceMs: usualPatienceMs,
+      prepare: session.keepFresh,
+    })) {
       if (event === 'end') ended = data.run
       else if (event === 'state') {
         progress.clear()
