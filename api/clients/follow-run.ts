@@ -18,7 +18,7 @@ type Following = {
 }
 
 /** Programs give up after five minutes without a response. The widget does not, because a person sees its state. */
-export const usualPatienceMs = 300_000
+export const usualFollowMs = 300_000
 
 const pausesMs = [200, 500, 1000, 2000, 3000]
 /** After this many attempts in a row without an event, polls are reported as `asked`, and only each tenth attempt opens the stream. */

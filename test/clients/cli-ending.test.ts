@@ -48,8 +48,15 @@ test('the failed log entries are those of the last attempts, and in an attempt a
     ['unchanged', 2, 'skipped', '', 'UNCHANGED'],
     ['refused twice', 0, 'made_after_no_answer'],
   ].map(([rowKey, attempt, outcome, target = '', code = null], at) => ({
-    ...{seq: at + 1, rowKey, flowId: 'f', module: 'Leads', phase: 'write'},
-    ...{attempt, outcome, target, code},
+    seq: at + 1,
+    rowKey,
+    flowId: 'f',
+    module: 'Leads',
+    phase: 'write',
+    attempt,
+    outcome,
+    target,
+    code,
   }))
   const failed = await readFailed(async function* () {
     yield* entries

@@ -1,4 +1,4 @@
-import {followRun, isFinal, usualPatienceMs} from '../follow-run.ts'
+import {followRun, isFinal, usualFollowMs} from '../follow-run.ts'
 import type {Json} from '../http.ts'
 import {describeEnding, exitOf, type FailOn} from './ending.ts'
 import {EXIT} from './exit-codes.ts'
@@ -63,7 +63,7 @@ const watchRun = async ({session, out, path, signal}: WatchRunInput): Promise<Js
       client: session.client,
       path,
       signal,
-      patienceMs: usualPatienceMs,
+      patienceMs: usualFollowMs,
       prepare: session.keepFresh,
     })) {
       if (event === 'end') ended = data.run

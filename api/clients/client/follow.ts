@@ -1,4 +1,4 @@
-import {followRun as followEvents, type RunEvent, usualPatienceMs} from '../follow-run.ts'
+import {followRun as followEvents, type RunEvent, usualFollowMs} from '../follow-run.ts'
 import type {Client} from '../http.ts'
 import {isPermanent} from '../retry.ts'
 
@@ -14,5 +14,5 @@ export const followRun = (
   options: {signal?: AbortSignal} = {},
 ): AsyncGenerator<RunEvent> => {
   const path = `/orgs/${encodeURIComponent(org)}/imports/${encodeURIComponent(id)}/runs/${encodeURIComponent(run)}`
-  return followEvents({client, path, patienceMs: usualPatienceMs, isPermanent, ...(options.signal && {signal: options.signal})})
+  return followEvents({client, path, patienceMs: usualFollowMs, isPermanent, ...(options.signal && {signal: options.signal})})
 }
