@@ -111,7 +111,7 @@ const joinOrg = async (tx: Tx, {person, session}: InvitedPerson, {id, org, role,
   const member = await lockMember(tx, {org, person})
   if (!place || place.closed || (member?.version ?? null) !== membership) return false
   if (!(await spendInvitation(tx, {id, role}))) return false
-  await giveRole(tx, {org, person, role})
+  await giveRole(tx, {org, person, role, source: member && {before: member.isManual ? 'manual' : 'crm', after: 'manual'}})
   await markInvited(tx, {org, person})
   const {rowCount} = await moveSession(tx, {id: session, org, role})
   if (rowCount === 0) throw new Refusal('AUTH_REQUIRED', 'The session has ended. Sign in again, then accept the invitation')

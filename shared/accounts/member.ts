@@ -26,7 +26,7 @@ export const changeRole = (
     const {member, rank} = await holdMember(tx, actor, id)
     if (!isAtLeast(rank, role)) throw new Refusal('ROLE_REQUIRED', `Only an owner with a session can grant the role ${role}`)
     await setRole(tx, {id, role, isManual: roleSource === 'manual'})
-    if (member.role !== role) await settle(tx, actor, member, role)
+    await settle(tx, actor, member, role, {before: member.roleSource, after: roleSource})
     const creator = {org: actor.org, person: member.personId}
     if (revokeTokens) await revokeTokensFor(tx, actor, creator)
     return {member: {...member, role, roleSource}, activeTokens: await countActiveTokens(tx, creator)}
@@ -55,10 +55,20 @@ export const assertOwned = async (tx: Tx, org: string): Promise<void> => {
   if (!(await hasOwner(tx, org))) throw new Refusal('LAST_OWNER', 'This is the only owner of the org. Make another member an owner first')
 }
 
-type RoleChange = {person: string; before: Role | null; after: Role | null}
+type RoleSource = MemberRow['roleSource']
+export type RoleSourceChange = {before: RoleSource; after: RoleSource}
+type RoleChange = {person: string; before: Role | null; after: Role | null; source?: RoleSourceChange | null}
 
-export const recordRole = (tx: Tx, author: Author, {person, before, after}: RoleChange): Promise<void> =>
-  recordChanges(tx, author, [{page: 'members', subject: 'member.role', targetPerson: person, before, after}])
+/** Records a member's role and its source. A value that did not change is not recorded. */
+export const recordRole = (tx: Tx, author: Author, {person: targetPerson, source, ...role}: RoleChange): Promise<void> => {
+  const changes = [{subject: 'member.role', ...role}, ...(source ? [{subject: 'member.roleSource', ...source}] : [])]
+  const changed = changes.filter(({before, after}) => before !== after)
+  return recordChanges(
+    tx,
+    author,
+    changed.map(change => ({page: 'members', targetPerson, ...change})),
+  )
+}
 
 /**
  * Returns the role with which an actor may change members: the lower of the request's role and the actor's present role. For an API token, the actor
@@ -82,7 +92,9 @@ const holdMember = async (tx: Tx, actor: Actor, id: string) => {
   return {member, rank}
 }
 
-const settle = async (tx: Tx, actor: Actor, {personId: person, role: before}: MemberRow, after: Role | null) => {
-  if (before === 'owner') await assertOwned(tx, actor.org)
-  await recordRole(tx, actor, {person, before, after})
+type SettledMember = Pick<MemberRow, 'personId' | 'role'>
+
+const settle = async (tx: Tx, actor: Actor, {personId, role}: SettledMember, after: Role | null, source?: RoleSourceChange) => {
+  if (role === 'owner') await assertOwned(tx, actor.org)
+  await recordRole(tx, actor, {person: personId, before: role, after, ...(source && {source})})
 }

@@ -8,7 +8,7 @@ import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
 import type {Identity} from './identity-provider.ts'
-import {assertOwned, recordRole} from './member.ts'
+import {assertOwned, type RoleSourceChange, recordRole} from './member.ts'
 import type {Role} from './roles.ts'
 import {isStaffNow} from './staff.ts'
 import {endTokensOf} from './tokens.ts'
@@ -41,21 +41,23 @@ export const admitPerson = async (
   return {person: person.id, org: org.id, role, isGuest: false, isStaff}
 }
 
+/** `source`: the change of the source of the role, if the caller stores one. */
+type GivenRole = {org: string; person: string; role: Role; source?: RoleSourceChange | null}
+
 /**
  * Makes a person a member, or updates the role, after a sign-in, a refresh or an invitation. The person is the author of the change. The caller
  * holds the org's row lock. For a new member, ends sessions and tokens of a former membership.
  */
-export const giveRole = async (tx: Tx, {org, person, role}: {org: string; person: string; role: Role}): Promise<void> => {
+export const giveRole = async (tx: Tx, {org, person, role, source = null}: GivenRole): Promise<void> => {
   const before = (await findMember(tx, {org, person}))?.role ?? null
-  if (before === role) return
   if (before === null) {
     await endTokensOf(tx, {org, via: 'session', person}, person)
     await deleteEmbedTokensOf(tx, {org, person})
     await deleteSessionsIn(tx, {org, person})
   }
-  await keepMember(tx, {id: newId('mem'), org, person, role})
-  if (before === 'owner') await assertOwned(tx, org)
-  await recordRole(tx, {org, via: 'session', person}, {person, before, after: role})
+  if (before !== role) await keepMember(tx, {id: newId('mem'), org, person, role})
+  if (before === 'owner' && role !== 'owner') await assertOwned(tx, org)
+  await recordRole(tx, {org, via: 'session', person}, {person, before, after: role, source})
 }
 
 /**

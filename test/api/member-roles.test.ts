@@ -46,6 +46,15 @@ test('a role set by hand or by invitation stays at refresh and sign-in until it 
   t.is((await house.as(eva)('POST', `/auth/invitations/${invitation.id}/accept`)).body.role, 'admin')
   t.like(await memberOf(emails[2]!), {role: 'admin', roleSource: 'manual'})
   t.deepEqual(await roleAgain(eva, emails[2]!), ['admin', 'admin'])
+  const {changes} = (await call('GET', `/orgs/${org.id}/config/changes?page=members`)).body
+  const sources = changes.filter(({subject}: {subject: string}) => subject === 'member.roleSource')
+  t.deepEqual(
+    sources.map(({target, userName, before, after}: Record<string, string>) => [target, userName, before, after]),
+    [
+      ['eva Test', 'eva Test', 'crm', 'manual'],
+      ['ben Test', 'ana Test', 'crm', 'manual'],
+    ],
+  )
 
   house.crm.addUser(key, {email: emails[1]!, firstName: 'ben', lastName: 'Test', profile: 'Administrator'})
   t.deepEqual(await roleAgain(ben, emails[1]!), ['builder', 'builder'], 'the CRM does not raise it either')

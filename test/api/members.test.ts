@@ -61,11 +61,19 @@ test('an admin changes roles, effective from the next request', async t => {
   t.is((await house.as(token)('GET', `/orgs/${org}/tokens`)).body.code, 'ROLE_REQUIRED')
 })
 
-test('a role change is in the settings history with both roles and both names', async t => {
+test('a role change is in the settings history with both roles, both sources and both names', async t => {
   const {org, owner, others} = await newOrg('operator')
   await owner.call('PATCH', others[0]!.path, {role: 'builder'})
-  const [change, ...rest] = await changesOf(org)
+  const [source, change, ...rest] = await changesOf(org)
   t.deepEqual(rest, [])
+  t.like(source, {
+    page: 'members',
+    subject: 'member.roleSource',
+    target: 'Test Person',
+    before: 'crm',
+    after: 'manual',
+    userId: owner.person,
+  })
   t.like(change, {page: 'members', subject: 'member.role', target: 'Test Person', before: 'operator', after: 'builder'})
   t.like(change, {registryVersion: null, via: 'session', userId: owner.person, tokenId: null, proposedBy: null, connectorId: null})
 })
@@ -74,15 +82,21 @@ test('a role change by an API token names the token', async t => {
   const {org, owner, others} = await newOrg('operator')
   const secret = await mint(owner)
   t.is((await house.as(secret)('PATCH', others[0]!.path, {role: 'admin'})).status, 200)
-  t.like((await changesOf(org))[0], {via: 'token', tokenName: 'ci', userId: null, after: 'admin'})
+  for (const after of ['manual', 'admin'])
+    t.like(
+      (await changesOf(org)).find(change => change.after === after),
+      {via: 'token', tokenName: 'ci', userId: null},
+    )
 })
 
-test('setting the current role changes and records nothing', async t => {
+test('setting the current role records a new source of the role once, and else nothing', async t => {
   const {org, owner, others} = await newOrg('builder')
-  const {status, body} = await owner.call('PATCH', others[0]!.path, {role: 'builder'})
-  t.like({status, role: body.member.role}, {status: 200, role: 'builder'})
-  t.is((await owner.call('PATCH', owner.path, {role: 'owner'})).status, 200)
-  t.deepEqual(await changesOf(org), [])
+  const set = (body: object) => owner.call('PATCH', others[0]!.path, {role: 'builder', ...body})
+  const sourcesOf = async () => (await changesOf(org)).map(({subject, before, after}) => [subject, before, after])
+  t.is((await set({roleSource: 'crm'})).status, 200)
+  t.deepEqual(await sourcesOf(), [])
+  for (const _ of [1, 2]) t.like((await set({})).body.member, {role: 'builder', roleSource: 'manual'})
+  t.deepEqual(await sourcesOf(), [['member.roleSource', 'crm', 'manual']])
 })
 
 test('a member cannot grant a role above their own', async t => {
@@ -197,7 +211,7 @@ test('of two owners who demote each other at once, one stays owner', async t => 
       `round ${round}`,
     )
     t.deepEqual((await rolesOf(org)).sort(), ['operator', 'owner'])
-    t.is((await changesOf(org)).length, 1)
+    t.is((await changesOf(org)).filter(({subject}) => subject === 'member.role').length, 1)
   }
 })
 
@@ -228,7 +242,7 @@ test('of many owners who step down or leave at once, one is left', async t => {
       [[409, 'LAST_OWNER']],
     )
     t.is((await rolesOf(org)).filter(role => role === 'owner').length, 1)
-    t.is((await changesOf(org)).length, 4)
+    t.is((await changesOf(org)).filter(({subject}) => subject === 'member.role').length, 4)
   }
 })
 

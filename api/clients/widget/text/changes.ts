@@ -31,6 +31,7 @@ export const t = translate('changes', {
     'library.published': 'Library published',
     'library.restored': 'Library restored',
     'member.role': 'Role of a member',
+    'member.roleSource': 'Source of a role',
     'module.added': 'Module added',
     'module.removed': 'Module removed',
     'module.order': 'Order of modules',

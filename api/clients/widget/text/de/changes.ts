@@ -30,6 +30,7 @@ export const changes: typeof t = {
     'library.published': 'Bibliothek veröffentlicht',
     'library.restored': 'Bibliothek wiederhergestellt',
     'member.role': 'Rolle eines Mitglieds',
+    'member.roleSource': 'Herkunft einer Rolle',
     'module.added': 'Modul hinzugefügt',
     'module.removed': 'Modul entfernt',
     'module.order': 'Reihenfolge der Module',
