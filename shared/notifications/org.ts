@@ -1,3 +1,4 @@
+import {isDeepStrictEqual} from 'node:util'
 import type {Db, Pool} from '../../sql/database.ts'
 import {lockOrg} from '../../sql/orgs.ts'
 import type {Config} from '../config.ts'
@@ -21,6 +22,7 @@ export const keepNotices = ({db, config}: {db: Pool; config: Config}, author: Au
     const isNobody = notify.emails.length === 0 && notify.endpoints.length === 0
     await keepNotify(tx, config, {org, schedule: null, notify: isNobody ? null : notify})
     const answer = await describeNotices(tx, config, org)
+    if (isDeepStrictEqual(before ?? noRecipients, answer.notices)) return answer
     const [was, is] = [toldOf(before ?? noRecipients), toldOf(answer.notices)]
     await recordChanges(tx, author, [{page: 'notices', subject: 'notices', before: was, after: is}])
     return answer
