@@ -134,9 +134,10 @@ const successorsOf = ({key}: KeyRing[number], token: string): TokenPair => {
 
 /** Revokes the grant of an access or refresh token (RFC 7009). An unknown token gets the same response. */
 export const revokeToken = async (db: Pool, form: Form): Promise<void> => {
-  const found = await findGrantOf(db, hashSecret(needed(form, 'token')))
+  const [client, token] = [needed(form, 'client_id'), needed(form, 'token')]
+  const found = await findGrantOf(db, hashSecret(token))
   if (!found) return
-  if (found.clientId !== needed(form, 'client_id')) throw new OAuthRefusal('invalid_client', 'This token was issued to another client')
+  if (found.clientId !== client) throw new OAuthRefusal('invalid_client', 'This token was issued to another client')
   await revokeGrant(db, found.grant, 'client')
 }
 

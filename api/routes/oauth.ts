@@ -100,7 +100,7 @@ const TokenForm = z.looseObject({
 
 const RevocationForm = z.looseObject({
   token: z.string().describe('Either token. Revokes all tokens of the same grant'),
-  client_id: z.string().optional().describe('The client'),
+  client_id: z.string().describe('The client'),
 })
 
 const DecisionForm = z.looseObject({

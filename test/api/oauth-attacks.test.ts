@@ -105,6 +105,12 @@ test('a secret of one kind is not accepted as another kind', async t => {
   t.is((await house.as(request)('GET', '/auth/me')).body.code, 'AUTH_REQUIRED')
 })
 
+test('a revocation that names no client is refused alike for a known and an unknown token', async t => {
+  const {access} = await letIn(house)
+  for (const token of [access, 'unknown'])
+    t.like(await revoke(house, {token}), {status: 400, body: {error: 'invalid_request', error_description: 'client_id is missing'}})
+})
+
 test('a stolen code is refused for another client and another verifier', async t => {
   const [victim, attacker] = [await register(house), await register(house)]
   const [own, theirs] = [newVerifier(), newVerifier()]
