@@ -109,12 +109,12 @@ export default [
     access: {role: 'builder'},
     summary: 'Replace a schedule',
     description:
-      'An omitted credential stays, if address and user are unchanged. Enabling the schedule clears the error that stopped it. A firing that was already due still happens. With `If-Match: "2"`, applies only if 2 is still the newest version.',
+      'An omitted credential stays, if address and user are unchanged. Enabling the schedule clears the error that stopped it. A firing that was already due still happens. A body that equals the schedule changes nothing. With `If-Match: "2"`, applies only if 2 is still the newest version.',
     answers: {200: ScheduleRead},
     refusals: [
       ...(['BAD_IF_MATCH', 'NOT_FOUND', 'SCHEDULE_CONFLICT', 'LIMIT_SCHEDULES', 'FEATURE_FREQUENT_SCHEDULES'] as const),
       ...(['CONNECTION_NOT_FOUND', 'CONNECTION_REQUIRED', 'NOT_CONFIGURED'] as const),
-      ...(['SOURCE_REFUSED', 'TEMPLATE_NEEDS_FILES', 'DELETES_UNCONFIRMED', 'CONNECTION_ENDED'] as const),
+      ...(['SOURCE_REFUSED', 'TEMPLATE_NEEDS_FILES', 'DELETES_UNCONFIRMED', 'CONNECTION_ENDED', 'IMPERSONATION_REFUSED'] as const),
     ],
     example: {
       body: {...newScheduleExample, source: {kind: 'https', url: 'https://files.example.org/leads.csv'}},

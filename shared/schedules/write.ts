@@ -14,6 +14,7 @@ import {
   updateSchedule,
 } from '../../sql/schedules.ts'
 import type {TemplateRow} from '../../sql/templates.ts'
+import {impersonationRefused} from '../accounts/impersonation.ts'
 import {assertFeature} from '../billing/entitlements/features.ts'
 import {countRefusal} from '../billing/entitlements/refusal.ts'
 import type {Config} from '../config.ts'
@@ -23,7 +24,7 @@ import {chooseConnector} from '../crm/choose.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
 import {findVisible, lockVisible} from '../mapping/templates/find.ts'
-import {keepNotify} from '../notifications/notify.ts'
+import {keepNotify, readNotify} from '../notifications/notify.ts'
 import {assertConnected, assertSchedulable, assertSourceAllowed} from './assert-runnable.ts'
 import {contentOf, recordSchedule} from './change.ts'
 import {assertTimes, isFrequent, nextAfter, type Times} from './cron.ts'
@@ -62,7 +63,7 @@ export const createSchedule = ({db, config}: ScheduleDeps, asker: NamedSchedule,
 /**
  * Replaces a schedule. For stored credentials, see `mergeCredentials` and `replaceLost`. Enabling the schedule clears the reason of its stop. A
  * firing that was due before the change still fires, because the periodic task may not have processed it yet. If the change disables the schedule,
- * nothing fires.
+ * nothing fires. If the body equals the schedule, nothing changes, also not the version.
  */
 export const replaceSchedule = ({db, config}: ScheduleDeps, asker: OneSchedule, body: ReplacedSchedule): Promise<Schedule> =>
   db.transaction(async tx => {
@@ -81,12 +82,25 @@ export const replaceSchedule = ({db, config}: ScheduleDeps, asker: OneSchedule, 
     const connector = template.connectorId ?? written.connectorId
     if (enabled) await (schedule.enabled ? assertConnected(tx, {org, connector}) : assertMayRun(tx, {org, connector}))
     const isReconnected = connector !== (template.connectorId ?? schedule.connectorId)
-    const changed = await updateSchedule(tx, {...written, ...sealed, id, enabled, nextDueAt, isReconnected})
-    await keepNotify(tx, config, {org, schedule: id, notify: body.notify ?? null})
-    const after = {...contentOf(changed), sourceChanged: !isSame(config, schedule, source)}
+    const isNotifyChanged = await changeNotify(tx, config, asker, body)
+    const sourceChanged = !isSame(config, schedule, source)
+    const content = {...written, enabled}
+    if (!isNotifyChanged && !sourceChanged && isDeepStrictEqual({...schedule, ...content}, schedule)) return schedule
+    const changed = await updateSchedule(tx, {...content, ...sealed, id, nextDueAt, isReconnected})
+    const after = {...contentOf(changed), sourceChanged}
     await recordSchedule(tx, asker, {schedule: changed, template}, {subject: 'schedule.changed', before: contentOf(schedule), after})
     return changed
   })
+
+/** Stores who gets the schedule's notices, and returns whether the recipients changed. A staff view cannot change them. */
+const changeNotify = async (tx: Tx, config: Config, {org, id, staffView}: OneSchedule, {notify}: ReplacedSchedule): Promise<boolean> => {
+  const place = {org, schedule: id}
+  const before = await readNotify(tx, place)
+  await keepNotify(tx, config, {...place, notify: notify ?? null})
+  const isChanged = !isDeepStrictEqual(before, await readNotify(tx, place))
+  if (isChanged && staffView) throw impersonationRefused()
+  return isChanged
+}
 
 /** Enables or disables a schedule. Times that passed while the schedule was disabled do not fire later. */
 export const setEnabled = ({db}: Pick<ScheduleDeps, 'db'>, asker: OneSchedule, enabled: boolean): Promise<Schedule> =>

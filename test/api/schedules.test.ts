@@ -137,6 +137,25 @@ test.serial('a staff view cannot create a schedule, because it would run for no 
   await ok(org.call('DELETE', of), 200)
 })
 
+test.serial('a staff view cannot change who gets the notices of a schedule, and an equal body changes nothing', async t => {
+  const {webhook} = await ok(org.call('POST', `/orgs/${org.org}/webhooks`, {url: 'https://hooks.example.com/x'}), 201)
+  const notify = {emails: [], endpoints: [webhook.id], on: ['run.ended']}
+  const {template: of, path, schedule, body} = await makeSchedule(org, host, {notify})
+  await ok(org.call('POST', `${of}/share`, {}), 200)
+  const view = house.as(await house.openView({org: org.org, write: true}))
+  const other = {...body, name: 'Renamed', notify: {...notify, on: ['run.held']}}
+  for (const changed of [other, {...other, notify: null}]) refused(t, await view('PUT', path, changed), 403, 'IMPERSONATION_REFUSED')
+  for (const call of [view, org.call]) t.like((await ok(call('PUT', path, body), 200)).schedule, {version: 1, name: schedule.name, notify})
+  const {changes} = await ok(org.call('GET', `/orgs/${org.org}/config/changes?page=templates`), 200)
+  t.like(
+    changes.find(({subject}: {subject: string}) => subject.startsWith('schedule.')),
+    {subject: 'schedule.created'},
+  )
+  t.is((await ok(view('PUT', path, {...body, name: 'Renamed'}), 200)).schedule.version, 2)
+  t.is((await ok(org.call('PUT', path, other), 200)).schedule.version, 3)
+  await ok(org.call('DELETE', of), 200)
+})
+
 test.serial('concurrent requests cannot enable more schedules than the plan allows', async t => {
   await house.hot.query('update schedules set enabled = false, next_due_at = null')
   await house.hot.query(`update plan_versions set limits = limits || '{"schedules": 5}'`)
