@@ -22,3 +22,6 @@ export const assertOwnImport = async (db: Db, caller: EmbedCaller, {id, run}: {i
 export const assertNoUndo = async (db: Db, {embed, org}: EmbedCaller, run: string): Promise<void> => {
   if (embed && org !== null && (await isUndo(db, {org, id: run}))) throw new Refusal('RUN_NOT_FOUND', 'The import has no such run')
 }
+
+/** Whether the caller may read the CRM: its values and the URLs of records. The holder of an embed token may not. */
+export const mayReadCrm = ({embed}: Pick<Caller, 'embed'>) => embed === null

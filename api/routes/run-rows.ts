@@ -10,6 +10,7 @@ import {OUTCOMES, PHASES} from '../../sql/run-log.ts'
 import type {Caller} from '../access.ts'
 import {Answer, Count, NextCursor} from '../answers/common.ts'
 import {LogRecord} from '../answers/runs.ts'
+import {mayReadCrm} from '../embed-scope.ts'
 import {openKeyedLimiter} from '../keyed-limiter.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {OfImportRun as OfRun, RowNumbers} from '../params.ts'
@@ -149,9 +150,6 @@ const findOwn = ({db, caller: {org}, params: {id, run}}: RunRowsInput) => findIm
 
 type Entry = Awaited<ReturnType<typeof readRunRows>>['rows'][number]['entries'][number]
 type UrlOf = Awaited<ReturnType<typeof openRunRecordUrls>>
-
-/** Whether the caller may read the CRM: its values and the URLs of records. The holder of an embed token may not. */
-const mayReadCrm = ({embed}: Pick<Caller, 'embed'>) => embed === null
 
 /** Adds the URL of the record to an entry, if the caller may read the CRM. */
 const describeEntry = (entry: Entry, urlOf: UrlOf, caller: Pick<Caller, 'embed'>) => ({

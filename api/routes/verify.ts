@@ -5,6 +5,7 @@ import {makeVerifyFile} from '../../shared/runs/verify/verify-csv.ts'
 import {Answer, Count, File, NextCursor} from '../answers/common.ts'
 import {run} from '../answers/examples.ts'
 import {VerifyCounts} from '../answers/runs.ts'
+import {mayReadCrm} from '../embed-scope.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {OfImportRun} from '../params.ts'
 import {ofRecords} from '../refusal-lists.ts'
@@ -32,7 +33,10 @@ const Difference = Answer({
   field: z.string().describe('API name of the field'),
   result: z.enum(['truncated', 'coerced', 'changed', 'missing']).describe('What became of the value. `missing`: the record is gone'),
   sent: z.string().nullable().describe('The sent value as text; a link by its id. Null: empty'),
-  read: z.string().nullable().describe('The value that the CRM held, as text. Null: empty, or the record is gone'),
+  read: z
+    .string()
+    .nullable()
+    .describe('The value that the CRM held, as text. Null: empty, the record is gone, or the bearer is an embed token'),
 })
 
 const VerifyPage = Answer({
@@ -81,7 +85,10 @@ valid while the run is active.`,
     query: z.object({limit: limitOf({usual: 100, most: 1000}), cursor: Cursor}),
     async handle(input) {
       const {db, caller, params, query} = input
-      return readVerify(input, await findImportRun(db, {org: caller.org, importId: params.id, runId: params.run}), query)
+      return readVerify(input, await findImportRun(db, {org: caller.org, importId: params.id, runId: params.run}), {
+        ...query,
+        withRead: mayReadCrm(caller),
+      })
     },
   }),
   route({
@@ -91,7 +98,7 @@ valid while the run is active.`,
     tag: 'Runs',
     access: {role: 'operator', embed: 'own'},
     summary: 'Download the values that differ',
-    description: 'Every value that was not as sent when it was read back. At most 64 MB.',
+    description: 'Every value that was not as sent when it was read back. At most 64 MB. For an embed token, the column `Read` is empty.',
     answers: {200: File('text/csv', 'One line per value: its row, record and field, the result, and the sent and the read value')},
     refusals: ['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'BUSY', 'RESULTS_TOO_LARGE', ...ofRecords],
     example: {},
@@ -99,7 +106,7 @@ valid while the run is active.`,
     async handle(input) {
       const {db, caller, params} = input
       const found = await findImportRun(db, {org: caller.org, importId: params.id, runId: params.run})
-      const {bytes, body} = await makeVerifyFile(input, found)
+      const {bytes, body} = await makeVerifyFile(input, found, {withRead: mayReadCrm(caller)})
       const name = `attachment; filename="verify-${params.run}.csv"`
       return reply({
         headers: {'content-type': 'text/csv; charset=utf-8', 'content-length': String(bytes), 'content-disposition': name},

@@ -1,6 +1,7 @@
 import test from 'ava'
 import {setWritesPaused} from '../../sql/connectors.ts'
 import {isInSample} from '../../workers/engine/verify/written-rows.ts'
+import {openEmbed} from '../support/embed.ts'
 import {
   accountRows,
   ok,
@@ -12,6 +13,7 @@ import {
   untilRun,
   accounts as writing,
 } from '../support/importing.ts'
+import {makeTemplate, upload} from '../support/templates.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 
@@ -262,6 +264,27 @@ test.serial('a cancelled run verifies what it has written', async t => {
     stop: {stopped: 'CANCELLED'},
     verify: {rows: ended.counts.Accounts.created, unverified: 0, coerced: 0, changed: 0, missing: 0},
   })
+})
+
+test.serial('an embed token gets the verification of its run without the values read from the CRM', async t => {
+  here.crm.setSwitches({rewrites: [{module: 'Accounts', how: 'workflow', field: 'Industry', value: 'Insurance'}]})
+  const slot = {slot: 'rows', label: 'Rows', reader: {}, cleaning: [], choices: {}, columns: ['name', 'number', 'city', 'phone', 'branch']}
+  const {id: template} = await makeTemplate(org.call, org.org, {sources: [slot], flows: [{id: 'f', sourceId: 'rows', ...accounts}]})
+  const page = here.as((await openEmbed(here, {...org, template})).embed)
+  const {import: made} = await ok(page('POST', `/orgs/${org.org}/imports`, {templateId: template}), 201)
+  const path = `/orgs/${org.org}/imports/${made.id}`
+  await ok(upload(page, path, rowsOf(1, 'E-')), 201)
+  const {run} = await ok(page('POST', `${path}/runs`, {verify: 'all'}), 202)
+  await untilEnded(org.call, `${path}/runs/${run.id}`)
+  for (const [call, read] of [
+    [org.call, 'Insurance'],
+    [page, null],
+  ] as const) {
+    const {differences} = await ok(call('GET', `${path}/runs/${run.id}/verify`), 200)
+    t.like(differences, [{field: 'Industry', result: 'changed', sent: 'Banking', read}])
+    const {text} = await call('GET', `${path}/runs/${run.id}/verify.csv`)
+    t.true(text.endsWith(`,Industry,changed,Banking,${read ?? ''}\r\n`), text)
+  }
 })
 
 test.serial('a run without verification reads nothing back and stores no values', async t => {

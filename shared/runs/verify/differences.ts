@@ -13,12 +13,14 @@ import type {Difference} from './difference.ts'
 import {findVerifySeal} from './verify-seal.ts'
 
 export type DifferenceDeps = {db: Parameters<typeof findVerifySeal>[0]['db']; storage: Storage; config: Pick<Config, 'SECRETS_KEYS'>}
-type Page = {limit: number; cursor?: string | undefined}
+/** `withRead`: whether the differences contain the values that the CRM held. */
+export type DifferenceOptions = {withRead: boolean}
+type Page = DifferenceOptions & {limit: number; cursor?: string | undefined}
 
 const segmentsPerLook = 100
 
 /** Returns the counts of a run's verification, and one page of the differing values in the order in which they were found. */
-export const readVerify = async (deps: DifferenceDeps, {run, names}: FoundRun, {limit, cursor}: Page) => {
+export const readVerify = async (deps: DifferenceDeps, {run, names}: FoundRun, {limit, cursor, withRead}: Page) => {
   const keys = deps.config.SECRETS_KEYS
   const list = `verify ${run.id}`
   const after = Number(readCursor(keys, list, cursor) ?? 0)
@@ -37,7 +39,7 @@ export const readVerify = async (deps: DifferenceDeps, {run, names}: FoundRun, {
   return {
     verify: describeVerify(run),
     fields,
-    differences: page.slice(0, limit).map(difference => describeDifference(difference, names)),
+    differences: page.slice(0, limit).map(difference => ({...describeDifference(difference, names), ...(!withRead && {read: null})})),
     nextCursor: page.length > limit ? writeCursor(keys, list, after + limit) : null,
   }
 }
