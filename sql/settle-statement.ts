@@ -3,8 +3,9 @@ import {nameStatement} from './named-statement.ts'
 /**
  * The settlement (T2) in one statement. Its parameters are the columns of a `Settlement`. The `gate` part locks the run's head before any
  * admission changes, so that intents and settlements that change the same admissions cannot deadlock. If a retry updates a row that only found its
- * record before, the row is patched again, because the rules of patches depend on `how`. New rows of the chain are inserted without `on conflict`,
- * which would cost 48 bytes of write-ahead log for each. No other settlement can insert them: the head allows one at a time.
+ * record before, the row is patched again, because the rules of patches depend on `how`. A row that created or claimed a record keeps it if it updates
+ * another one, because only this entry names the created record. New rows of the chain are inserted without `on conflict`, which would cost 48 bytes of
+ * write-ahead log for each. No other settlement can insert them: the head allows one at a time.
  */
 export const settleNamed =
   nameStatement(`with gone as (delete from sends where run_no = @run::bigint and batch_no = any(@batches::bigint[]) and fence <= @fence::bigint returning 1),
@@ -53,7 +54,8 @@ export const settleNamed =
        tagged = c.tagged and c.record_id = record,
        patched = c.patched and c.record_id = record and (c.how < 4 or c.how = k.how),
        how = case when c.record_id = record and c.how < 4 then least(c.how, k.how) else k.how end
-     from met k where is_known and c.chain_no = @chain and c.module_no = module and c.row_key = key),
+     from met k where is_known and c.chain_no = @chain and c.module_no = module and c.row_key = key
+       and not (c.how in (1, 2) and k.how = 3 and c.record_id <> record)),
    opened as (
      insert into unsettled (chain_no, module_no, row_key, run_no, flow_no, row_number, kind, target, witness, digest, last_attempt, ended, creates,
        match_key, sent_at, deadline_at)

@@ -67,7 +67,7 @@ const PATTERNS = [
   'test/workers/{schedules-deletes,schedules-edits,schedules-encodings,schedules-files,schedules-kept-imports,schedules-repeats}.test.ts',
   'test/workers/{subform-rows-limit,subform-rows-packs,subform-rows-refused,subform-rows-unanswered}.test.ts',
   'test/workers/{schedules-verify,sealed-plan-links,sealed-plans,share-changes,template-rechecks}.test.ts',
-  'test/workers/{delete-retries,import-changed-fields,undo,undo-external,undo-external-unread,undo-fields,undo-refused,undo-renamed,undo-retry,undo-strict}.test.ts',
+  'test/workers/{delete-retries,import-changed-fields,undo,undo-external,undo-external-records,undo-external-unread,undo-fields,undo-refused,undo-renamed,undo-retry,undo-strict}.test.ts',
   'test/workers/{undo-subforms,uploads,verify,verify-planted,watchdog,writes-paused}.test.ts',
 ]
 

@@ -136,7 +136,9 @@ const decideUnsent = (
   if (known.some(row => row.parent !== null && row.parent !== parent)) return {at, why: 'parent'}
   if (known.some(({sending}) => sending)) return {at, why: 'sending'}
   const [row] = known
-  if (kind === 'create' && row?.recordId && (row.how === HOW.made || row.how === HOW.taken))
-    return {at, why: 'has_record', recordId: row.recordId}
+  if (kind === 'create' && row?.recordId && hasMade(row)) return {at, why: 'has_record', recordId: row.recordId}
   return null
 }
+
+/** Whether the row created or claimed its record. */
+export const hasMade = ({how}: ExternalRowState) => how === HOW.made || how === HOW.taken

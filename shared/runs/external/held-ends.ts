@@ -1,6 +1,9 @@
 import {listHolders} from '../../../sql/chain-rows.ts'
 import type {Tx} from '../../../sql/database.ts'
+import type {ExternalSend} from '../../../sql/external-ledger.ts'
 import {listMadeElsewhereIn} from '../../../sql/record-claims.ts'
+import type {ItemResult} from '../../../sql/writes.ts'
+import {noAnswer} from '../../crm/error.ts'
 import type {WriteEnd} from './settle.ts'
 
 /**
@@ -37,4 +40,15 @@ export const findRecordHolders = async (tx: Tx, {run, chain, module, keys, ends}
     else keyOf.set(recordId, key)
   }
   return held
+}
+
+/** Replaces the result of each item whose answer named another row's record. The CRM reported success, but the record belongs to the other row. */
+export const withHeldEnds = (results: ItemResult[], {ats}: Pick<ExternalSend, 'ats'>, held: Map<number, HeldEnd>): ItemResult[] => {
+  const ofItem = new Map([...held].map(([row, end]) => [ats[row]!, end]))
+  return results.map(itemResult => {
+    const end = ofItem.get(itemResult.at)
+    if (!end) return itemResult
+    const crm = {...noAnswer, code: 'SUCCESS', details: {id: end.named}}
+    return {at: itemResult.at, result: {ok: false, code: end.code, error: end.message, crm}, again: false}
+  })
 }

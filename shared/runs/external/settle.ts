@@ -29,8 +29,9 @@ import {noAnswer} from '../../crm/error.ts'
 import {storableText} from '../../schema/storable-text.ts'
 import {rowsSettled} from '../../telemetry/metrics/rows.ts'
 import {leaseSeconds} from '../lease-seconds.ts'
+import {hasMade} from './admit.ts'
 import {type Counts, openCounts, withTwice} from './counts.ts'
-import {findRecordHolders, type HeldEnd} from './held-ends.ts'
+import {findRecordHolders, withHeldEnds} from './held-ends.ts'
 import {uniqueKeysOf} from './unique-keys.ts'
 
 /**
@@ -115,7 +116,8 @@ const isGuess = ({fresh, attempts}: Batch, {outcome, kind, creates, lastAttempt,
 
 const writeSheet = async (tx: Tx, run: ExternalRun, sheet: Sheet, batches: number[]) => {
   const {released, attempts, outcomes, lowered, log, kept, opened, closed, patched, marked, counts} = sheet
-  await writeSettlement(tx, run, {batches, log, released, kept, opened, closed, patched, marked, counts: counts.list()})
+  const rewritten = sheet.rewritten.map(one => ({...one, chain: run.chainNo ?? run.no}))
+  await writeSettlement(tx, run, {batches, log, released, kept, opened, closed, patched, rewritten, marked, counts: counts.list()})
   if (outcomes.length) await putOutcomes(tx, {run: run.no, rows: outcomes})
   if (attempts.length) await putReleased(tx, {run: run.no, rows: attempts})
   if (lowered.length) await lowerAttempts(tx, {run: run.no, rows: lowered})
@@ -130,18 +132,7 @@ const returnAttempts = async (tx: Tx, {write, targets, secondsLeft = 0}: Batch, 
 
 const isLost = (end: WriteEnd) => end.outcome === 'unanswered' && end.mayGoOn === true
 
-/** Replaces the result of each item whose answer named another row's record. The CRM reported success, but the record belongs to the other row. */
-const withHeldEnds = (results: ItemResult[], {ats}: Batch, held: Map<number, HeldEnd>): ItemResult[] => {
-  const ofItem = new Map([...held].map(([row, end]) => [ats[row]!, end]))
-  return results.map(itemResult => {
-    const end = ofItem.get(itemResult.at)
-    if (!end) return itemResult
-    const crm = {...noAnswer, code: 'SUCCESS', details: {id: end.named}}
-    return {at: itemResult.at, result: {ok: false, code: end.code, error: end.message, crm}, again: false}
-  })
-}
-
-type SettledSheet = Pick<Settlement, 'batches' | 'log' | 'released' | 'kept' | 'opened' | 'closed' | 'patched' | 'marked' | 'counts'>
+type SettledSheet = Pick<Settlement, 'batches' | (keyof Sheet & keyof Settlement)>
 
 /**
  * Writes the settlement (T2), even if the run's lease has expired: extends the lease for the statement and restores it afterwards. The
@@ -190,6 +181,7 @@ type Sheet = {
   opened: UnsettledEntry[]
   closed: {module: number; key: string}[]
   patched: PatchedRow[]
+  rewritten: {module: number; recordId: string; writtenAt: string}[]
   marked: RecordMarks[]
   counts: Counts
 }
@@ -205,6 +197,7 @@ const openSheet = (batch: Batch): Sheet => ({
   opened: [],
   closed: [],
   patched: [],
+  rewritten: [],
   marked: [],
   counts: openCounts(),
 })
@@ -240,6 +233,9 @@ const enterEnd = (sheet: Sheet, sheetEntry: SheetEntry, end: WriteEnd) => {
   // If this create and the unanswered creates share no unique value, the CRM may have stored several records.
   const mayExistTwice = isMade && isOpen && rowState.creates > 0 && !uniqueKeysOf(batch, at, rowState).hasUniqueKey
   kept.push({...name, recordId: end.recordId, how: isMade ? HOW.made : HOW.updated, matchKey: null, writtenAt, mayExistTwice})
+  // The chain entry keeps the record that the row made. So the time of this write goes to the entry of the row that made the updated record.
+  const isOther = !isMade && hasMade(rowState) && rowState.recordId !== end.recordId
+  if (isOther && writtenAt) sheet.rewritten.push({module: batch.module, recordId: end.recordId, writtenAt})
   if (isOpen) closed.push(name)
   if (mayExistTwice) logOutcome(sheet, sheetEntry, {outcome: 'made_after_no_answer', attempt: 0, recordId: end.recordId})
 }

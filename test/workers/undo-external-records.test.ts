@@ -1,0 +1,40 @@
+import test from 'ava'
+import {ok, undoRun} from '../support/importing.ts'
+import {type ExternalEngine, openExternalEngine, row} from '../support/record-writes.ts'
+import type {TestDeployment} from '../support/test-deployment.ts'
+
+let here: TestDeployment
+let engine: ExternalEngine
+
+test.before(async t => {
+  const environment = {CRM_TIMEOUT_SECONDS: '3', CRM_LAG_SECONDS: '1'}
+  engine = await openExternalEngine(t, {workers: ['discovery', 'imports', 'writes'], environment})
+  here = engine.house
+})
+test.afterEach.always(() => here.crm.faults.clear())
+
+const recordOf = (number: string): any => engine.held().find(({Account_Number: one}) => one === number)
+const make = (number: string) => {
+  here.crm.create('example', 'Accounts', [{Account_Name: `Old ${number}`, Account_Number: number, Billing_City: null}])
+  return String(recordOf(number).id)
+}
+const begin = async () => {
+  const {path} = await engine.makeImport()
+  return {path, run: await engine.authorise(1_000, {importId: path.split('/').at(-1)})}
+}
+const end = (run: string) => ok(engine.tell(run, 'progress', {done: true}), 200)
+const undo = (path: string, id: string) => undoRun(engine.org, {path, run: {id}})
+const change = (rowKey: string, recordId: string, payload: object) => ({rowKey, recordId, payload})
+const update = (run: string, ...items: object[]) => ok(engine.update(run, items), 200)
+
+test.serial('a row keeps the record that it created when it updates another, and the undo deletes both created records', async t => {
+  const {path, run} = await begin()
+  const {results} = await ok(engine.create(run, [row('A-1'), row('A-2')]), 200)
+  const [one, two] = results.map(({recordId}: any) => recordId)
+  here.crm.clock.advance(60_000)
+  await update(run, change('A-1', two, {Billing_City: 'Bern'}))
+  t.like((await ok(engine.create(run, [row('A-1')]), 200)).results, [{ok: true, outcome: 'inherited', recordId: one}])
+  await end(run)
+  t.like((await undo(path, run)).run.undo, {restored: 0, changedSince: 0})
+  t.deepEqual([recordOf('A-1'), recordOf('A-2')], [undefined, undefined])
+})
