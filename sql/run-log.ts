@@ -120,13 +120,18 @@ export const listEnds = (db: Db, {run, flow, numbers}: {run: number; flow: numbe
 
 /**
  * Returns the final outcomes of rows, found by row key, because rows of an external engine may have no numbers. Reads the whole log of the run, so
- * call it only after a takeover.
+ * call it only after a takeover. `byRecord`: returns the final outcome of each record of a row.
  */
-export const listEndsOfKeys = (db: Db, {run, module, keys}: {run: number; module: number; keys: string[]}) =>
-  db.any(sql.type(z.object({key: z.string(), outcome: z.number(), attempt: z.number()}))`
-    select distinct on (row_key) row_key as key, outcome, attempt from log_entries
+export const listEndsOfKeys = (
+  db: Db,
+  {run, module, keys, byRecord = false}: {run: number; module: number; keys: string[]; byRecord?: boolean},
+) => {
+  const each = byRecord ? sql.fragment`row_key, record_id` : sql.fragment`row_key`
+  return db.any(sql.type(z.object({key: z.string(), recordId: z.string().nullable(), outcome: z.number(), attempt: z.number()}))`
+    select distinct on (${each}) row_key as key, record_id as "recordId", outcome, attempt from log_entries
     where run_no = ${run} and module_no = ${module} and row_key = any(${sql.array(keys, 'text')}) and phase = 0 and outcome < 8
-    order by row_key, attempt desc, (outcome = 3), seq desc`)
+    order by ${each}, attempt desc, (outcome = 3), seq desc`)
+}
 
 /**
  * Lists which of these rows the run logged as records that may exist twice. For rows without a number, reads the whole log of the run, so it is used

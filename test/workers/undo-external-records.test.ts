@@ -26,6 +26,7 @@ const end = (run: string) => ok(engine.tell(run, 'progress', {done: true}), 200)
 const undo = (path: string, id: string) => undoRun(engine.org, {path, run: {id}})
 const change = (rowKey: string, recordId: string, payload: object) => ({rowKey, recordId, payload})
 const update = (run: string, ...items: object[]) => ok(engine.update(run, items), 200)
+const codesOf = (log: any[]) => log.filter(({phase}) => phase === 'write').map(({recordId, code}) => [recordId, code])
 
 test.serial('a row keeps the record that it created when it updates another, and the undo deletes both created records', async t => {
   const {path, run} = await begin()
@@ -37,4 +38,21 @@ test.serial('a row keeps the record that it created when it updates another, and
   await end(run)
   t.like((await undo(path, run)).run.undo, {restored: 0, changedSince: 0})
   t.deepEqual([recordOf('A-1'), recordOf('A-2')], [undefined, undefined])
+})
+
+test.serial('an undo that paused restores the second record of a row whose first record was settled before the pause', async t => {
+  const [one, two] = ['B-1', 'B-2'].map(make) as [string, string]
+  const {path, run} = await begin()
+  await update(run, change('b', one, {Billing_City: 'Bern'}))
+  await update(run, change('b', two, {Billing_City: 'Bern'}))
+  await end(run)
+  here.crm.update('example', 'Accounts', [{id: one, Billing_City: null}], {as: 'ben@example.org'})
+  here.crm.faults.add({match: {method: 'PUT', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'rateLimit', retryAfter: 11}})
+  const {run: undone, log} = await undo(path, run)
+  t.like(undone, {stop: null, undo: {restored: 1, changedSince: 0}})
+  t.deepEqual(codesOf(log).toSorted(), [
+    [one, 'UNCHANGED'],
+    [two, 'RESTORED'],
+  ])
+  t.is(recordOf('B-2').Billing_City, null)
 })

@@ -50,14 +50,16 @@ const settleSend = async (ctx: LedgerContext, send: OpenSend, places: number[], 
   const {run, chain} = ctx
   const isUndo = run.undoOf !== null
   const named = {run: run.no, chain, module, keys: places.map(at => keys[at]!)}
+  // An undo counts a row once for each record.
+  const nameOf = (key: string, recordId: string | null) => (isUndo ? `${key} ${recordId}` : key)
   // Rows of an undo, and subform rows that are written again with their record, may have no unsettled entry. The log then says how they are counted.
-  const ends = isUndo || kind === STEP_CODES.replace ? await listEndsOfKeys(ctx.db, named) : []
-  const counted = new Map(ends.map(({key, outcome}) => [key, OUTCOMES[outcome]!]))
+  const ends = isUndo || kind === STEP_CODES.replace ? await listEndsOfKeys(ctx.db, {...named, byRecord: isUndo}) : []
+  const counted = new Map(ends.map(({key, recordId, outcome}) => [nameOf(key, recordId), OUTCOMES[outcome]!]))
   for (const open of isUndo ? [] : await listOpenKinds(ctx.db, named)) counted.set(open.key, countedAs(open.kind))
   const settled = {...emptySettlement(...(batch === null ? [] : [batch])), isProgress: false}
   for (const at of places) {
     const [key, number, attempt, target] = [keys[at]!, numbers[at]!, attempts[at]!, targets[at]!]
-    const row = {key, number, counted: counted.get(key) ?? null}
+    const row = {key, number, counted: counted.get(nameOf(key, target)) ?? null}
     const [patchPlan, tags] = [kind === STEP_CODES.patch, kind === STEP_CODES.tag]
     const isCreate = kind === STEP_CODES.create
     // A send without a target is a create: of the row's own record, or of a parent record with the row nested. Only a create with a unique

@@ -89,13 +89,10 @@ const isWrite = (plan: UndoPlan): plan is UndoPlan & {do: keyof typeof KINDS} =>
  */
 const resumeRows = async (pass: UndoPass, rows: UndoRow[]): Promise<UndoRow[]> => {
   if (pass.ctx.lease.fence === 1) return rows
-  const ends = await findEnds(
-    pass,
-    rows.flatMap(row => row.undone.rows),
-  )
+  const ends = await findEnds(pass, rows)
   return rows.filter(row => {
     for (const one of row.undone.rows) {
-      const end = ends.get(nameOf(one))
+      const end = ends.get(one)
       if (!end) continue
       one.counted = OUTCOMES[end.outcome]!
       row.attempt = Math.max(row.attempt, end.attempt)
@@ -107,23 +104,23 @@ const resumeRows = async (pass: UndoPass, rows: UndoRow[]): Promise<UndoRow[]> =
   })
 }
 
-type UndoneRow = UndoRecord['rows'][number]
-const nameOf = ({module, key}: Pick<UndoneRow, 'module' | 'key'>) => `${module} ${key}`
-
-/** Finds how an earlier owner settled these rows. Rows of an external engine are found by key, because they may have no number. */
-const findEnds = async ({ctx: {db, run}, source}: UndoPass, rows: UndoneRow[]) => {
+/**
+ * Finds how an earlier owner settled these rows. Rows of an external engine are found by key and record, because they may have no number and one row
+ * may have written several records.
+ */
+const findEnds = async ({ctx: {db, run}, source}: UndoPass, rows: UndoRow[]) => {
   const isExternal = source.run.snapshotNo === null
-  const ends = new Map<string, {outcome: number; attempt: number}>()
-  for (const some of Map.groupBy(rows, ({flow, module}) => (isExternal ? module : flow)).values()) {
-    const [{flow, module}] = some as [UndoneRow]
-    if (isExternal)
-      for (const end of await listEndsOfKeys(db, {run: run.no, module, keys: some.map(({key}) => key)}))
-        ends.set(nameOf({module, key: end.key}), end)
-    else {
-      const found = await listEnds(db, {run: run.no, flow, numbers: some.map(({number}) => number)})
-      const outcomes = new Map(found.map(end => [end.number, end]))
-      for (const row of some) if (outcomes.has(row.number)) ends.set(nameOf(row), outcomes.get(row.number)!)
-    }
+  const ends = new Map<UndoRecord['rows'][number], {outcome: number; attempt: number}>()
+  const named = rows.flatMap(({undone: {rows, effect, recordId}}) =>
+    rows.map(row => ({row, name: isExternal ? `${row.key} ${effect === 'unknown' ? null : recordId}` : String(row.number)})),
+  )
+  for (const some of Map.groupBy(named, ({row: {flow, module}}) => (isExternal ? module : flow)).values()) {
+    const [{row}] = some as [(typeof some)[number]]
+    const found = isExternal
+      ? await listEndsOfKeys(db, {run: run.no, module: row.module, keys: some.map(({row: {key}}) => key), byRecord: true})
+      : await listEnds(db, {run: run.no, flow: row.flow, numbers: some.map(({row: {number}}) => number)})
+    const byName = new Map(found.map(end => ['key' in end ? `${end.key} ${end.recordId}` : String(end.number), end]))
+    for (const {row, name} of some) if (byName.has(name)) ends.set(row, byName.get(name)!)
   }
   return ends
 }
