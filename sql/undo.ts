@@ -104,15 +104,15 @@ export const listReturnedRows = (db: Db, {chain, run, after, limit}: RowsOfRun) 
 
 /**
  * Lists the run's rows with an unanswered create, ordered by module and key. Kind 0: the last send of the row was such a create. A later update, or
- * a refusal, proves nothing about the unanswered create. `target`: the record of that update. Leaves out rows that have a record of this run: the row's
- * report names the possible second record.
+ * a refusal, proves nothing about the unanswered create. `target`: the record of that update. Leaves out rows that have a record of this run, except
+ * an updated one: the row's report names the possible second record.
  */
 export const listUnknownRows = (db: Db, {chain, run, after, limit}: RowsOfRun) =>
   db.any(sql.type(UnknownRow)`
     select module_no as module, row_key as key, target from unsettled u
     where chain_no = ${chain} and run_no = ${run} and (kind = 0 or creates > 0) and (module_no, row_key) > (${after.module}, ${after.key})
       and (kind = 0 or not exists (
-        select from chain_rows c where c.chain_no = u.chain_no and c.module_no = u.module_no and c.row_key = u.row_key and c.run_no = u.run_no))
+        select from chain_rows c where c.chain_no = u.chain_no and c.module_no = u.module_no and c.row_key = u.row_key and c.run_no = u.run_no and c.how <> 3))
     order by module_no, row_key limit ${limit}`)
 
 type WrittenQuery = {chain: number; rows: readonly {module: number; key: string; recordId: string}[]; ofAnyRecord: boolean}

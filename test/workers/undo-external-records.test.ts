@@ -56,3 +56,32 @@ test.serial('an undo that paused restores the second record of a row whose first
   ])
   t.is(recordOf('B-2').Billing_City, null)
 })
+
+test.serial(
+  'an answered update leaves the doubt about a lost create: a create sent again and the undo name the possible second record',
+  async t => {
+    const {path, run} = await begin()
+    const other = make('C-1')
+    const lose = async (key: string) => {
+      here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1, action: 'dropAfter'})
+      t.is((await engine.create(run, [row(key, null)])).status, 502)
+    }
+    await lose('c')
+    await update(run, change('c', other, {Billing_City: 'Bern'}))
+    await lose('d')
+    await update(run, change('d', make('C-2'), {Billing_City: 'Bern'}))
+    await ok(engine.create(run, [row('d', null)]), 200)
+    await end(run)
+    const twice = (await engine.log(run)).filter(({outcome}) => outcome === 'made_after_no_answer')
+    t.deepEqual(
+      twice.map(({rowKey}) => rowKey),
+      ['d'],
+    )
+    const {log} = await undo(path, run)
+    t.is(recordOf('C-1').Billing_City, null)
+    t.regex(
+      log.find(({rowKey}) => rowKey === 'c').message,
+      /restored\. The CRM never answered a create of this row\. Look for a second record/,
+    )
+  },
+)

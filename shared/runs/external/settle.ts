@@ -111,8 +111,10 @@ const findClaimed = async (tx: Tx, {no, chainNo, connectorId}: ExternalRun, ends
   return new Set(await listClaimedElsewhere(tx, {chain: chainNo ?? no, connector: connectorId!, records}))
 }
 
-const isGuess = ({fresh, attempts}: Batch, {outcome, kind, creates, lastAttempt, sending}: ExternalRowState, at: number) =>
-  fresh[at]! && creates <= 1 && lastAttempt === attempts[at] && outcome === outcomeNo('unanswered') && kind !== null && !sending
+const isGuess = (batch: Batch, {outcome, kind, creates, lastAttempt, sending}: ExternalRowState, at: number) => {
+  const isFirst = batch.fresh[at]! && creates <= Number(batch.kind === EXTERNAL_STEP_CODES.create)
+  return isFirst && lastAttempt === batch.attempts[at] && outcome === outcomeNo('unanswered') && kind !== null && !sending
+}
 
 const writeSheet = async (tx: Tx, run: ExternalRun, sheet: Sheet, batches: number[]) => {
   const {released, attempts, outcomes, lowered, log, kept, opened, closed, patched, marked, counts} = sheet
@@ -236,7 +238,9 @@ const enterEnd = (sheet: Sheet, sheetEntry: SheetEntry, end: WriteEnd) => {
   // The chain entry keeps the record that the row made. So the time of this write goes to the entry of the row that made the updated record.
   const isOther = !isMade && hasMade(rowState) && rowState.recordId !== end.recordId
   if (isOther && writtenAt) sheet.rewritten.push({module: batch.module, recordId: end.recordId, writtenAt})
-  if (isOpen) closed.push(name)
+  // An answered update, like a refusal, proves nothing about an unanswered create.
+  if (isOpen && !isMade && rowState.creates > 0) addUnsettled(sheet, sheetEntry, EXTERNAL_STEP_CODES.again)
+  else if (isOpen) closed.push(name)
   if (mayExistTwice) logOutcome(sheet, sheetEntry, {outcome: 'made_after_no_answer', attempt: 0, recordId: end.recordId})
 }
 
