@@ -85,3 +85,18 @@ test.serial(
     )
   },
 )
+
+test.serial('an undo keeps a value that cannot be compared as unknown, because it proves no change by a person', async t => {
+  const parents = ['D-1', 'D-2'].map(make)
+  const id = make('D-3')
+  here.crm.update('example', 'Accounts', [{id, Parent_Account: {id: parents[0]!}}])
+  const {path, run} = await begin()
+  await update(run, change('e', id, {Parent_Account: parents[1], Billing_City: 'Bern'}))
+  await end(run)
+  const {run: undone, log} = await undo(path, run)
+  t.like(undone.undo, {restored: 1, changedSince: 0})
+  t.like(
+    log.find(({target}) => target === 'Parent_Account'),
+    {code: 'UNDO_UNKNOWN', message: 'Parent_Account was kept: its values cannot be compared'},
+  )
+})

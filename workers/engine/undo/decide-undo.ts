@@ -87,11 +87,11 @@ const decideFields = ({flow, before, sent, sentEarlier}: UndoRecord, record: Crm
     const field = flow.module.fields.find(({apiName}) => apiName === name)
     const now = field && wholeFormOf(field, record[name])
     const was = field && wholeFormOf(field, before[name])
-    const isOurs = () => [sent, ...sentEarlier].some(values => name in values && now === formOf(field!, values[name]))
-    if (now === undefined || was === undefined)
-      kept.push({field: name, code: 'UNDO_UNKNOWN', message: `${name} was kept: its values cannot be compared`})
+    const ours = [sent, ...sentEarlier].filter(values => name in values).map(values => field && formOf(field, values[name]))
+    const isUnknown = now === undefined || was === undefined || (now !== was && !ours.includes(now) && ours.includes(undefined))
+    if (isUnknown) kept.push({field: name, code: 'UNDO_UNKNOWN', message: `${name} was kept: its values cannot be compared`})
     else if (now === was) isRestored = true
-    else if (isOurs()) payload[name] = writable(before[name])
+    else if (ours.includes(now)) payload[name] = writable(before[name])
     else kept.push({field: name, code: 'CHANGED_SINCE', message: `${name} was kept: ${describeChange(record)}`})
   }
   if (Object.keys(payload).length > 0) return {do: 'restore', payload, kept}
