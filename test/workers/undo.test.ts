@@ -182,6 +182,14 @@ test.serial('created records that the run tagged itself are deleted', async t =>
   )
 })
 
+test.serial('an undo of an update keeps the tags that the run added, and says so in the plan and in the log', async t => {
+  here.crm.create('example', 'Accounts', [{Account_Name: 'Old', Account_Number: 'Tu-1', Billing_City: 'Old Town'}])
+  const imported = await runImport(org, {csv: accountRows(1, 'Tu-'), flow: {...accounts, tags: ['Fair']}})
+  for (const dryRun of [true, false])
+    t.is((await undoRun(org, imported, {dryRun})).log[0].message, 'The earlier values were restored. Tags that the run added stay')
+  t.like(list('Tu-')[0], {Billing_City: 'Old Town', Tag: [{name: 'Fair'}]})
+})
+
 test.serial('an undo of an undo brings deleted records back and writes the imported values again', async t => {
   here.crm.create('example', 'Accounts', [{Account_Name: 'Old', Account_Number: 'R-1', Billing_City: 'Old Town'}])
   const imported = await runImport(org, {csv: accountRows(3, 'R-'), flow: accounts})

@@ -218,6 +218,8 @@ export type CompiledFlow = {
   patchPlan?: PatchPlan
   /** The tags that a tag pass adds. Set only in the compiled flow of a tag pass. */
   tags?: string[]
+  /** Whether the run adds tags to the records that the flow writes. False if that run is an undo. */
+  addsTags?: boolean
   /** `undo`: the writes belong to an undo, and `judgeUndo` settles their answers. */
   judge?: 'undo'
   /** Only for the restores of an undo: updates are refused for records that changed after this time, in ms by the CRM's clock. */

@@ -54,6 +54,7 @@ export const compileFlow = (snapshotFlow: SnapshotFlow, input: CompileFlowInput)
     onMany: flow.match?.onMany ?? 'skip',
     comparedFields: edits ? [...edits.fields.values()] : flow.match?.unchanged === 'skip' ? listComparable(writtenFields) : null,
     ...(deletes(flow) && {deletes: true}),
+    addsTags: (flow.tags ?? []).length > 0,
     imageFields: deletes(flow) ? [] : writtenFields.filter(isComparable),
     edits,
     ...relations,

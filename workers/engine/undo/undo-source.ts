@@ -69,6 +69,7 @@ export const openUndoSource = async (ctx: Context): Promise<UndoSource> => {
       message: 'The values that this run would restore were deleted, so nothing more can be undone',
     })
   const flows = run.snapshotNo === null ? await listExternalFlows(db, run) : await compileWrittenFlows(db, run, run.snapshotNo)
+  if (run.undoOf !== null) for (const flow of flows) flow.addsTags = false
   await openMarks(ctx, flows)
   // Links are restored before the records to which they point are deleted. The undo of an undo first restores these records.
   const writes: UndoEffect[][] =

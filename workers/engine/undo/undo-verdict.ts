@@ -125,7 +125,9 @@ const logUndone = (settled: SettlementParts, row: UndoRow, outcome: OutcomeName,
   const recordId = undone.effect === 'unknown' ? null : undone.recordId
   const isFinal = outcome !== 'unanswered' && outcome !== 'refused'
   const isTwice = undone.hasLostCreate && undone.effect !== 'unknown'
-  const message = isTwice ? `${details.message}. ${lookForSecond}` : (details.message ?? null)
+  const keepsTags = undone.flow.addsTags && undone.effect === 'restore' && (details.code === 'RESTORED' || details.code === 'UNCHANGED')
+  const remarks = [...(keepsTags ? ['Tags that the run added stay'] : []), ...(isTwice ? [lookForSecond] : [])]
+  const message = remarks.length > 0 ? [details.message, ...remarks].join('. ') : (details.message ?? null)
   for (const {field, ...why} of isFinal ? kept : []) {
     settled.log.push(logEntryOf(undone.flow, row, {phase: 'edit', target: field, recordId, outcome: 'skipped', ...why}))
     add(settled.counts, keptEditsAt(undone.flow.module.no), 1)
