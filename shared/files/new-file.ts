@@ -5,7 +5,7 @@ import type {Storage} from '../storage/storage.ts'
 import {openCsv} from './csv/csv-file.ts'
 import {type ExaminedFile, examine} from './examine.ts'
 import {convertJson, jsonReader} from './json/json-to-csv.ts'
-import type {CsvOptions, CsvReader, Reader, ReaderOptions, XlsxOptions} from './reader.ts'
+import {type CsvOptions, type CsvReader, keepDecimals, type Reader, type ReaderOptions, withDecimals, type XlsxOptions} from './reader.ts'
 import {openBadBytes} from './text/bad-bytes.ts'
 import {openSurvey, type Survey} from './text/byte-survey.ts'
 import {decideEncoding} from './text/decide-encoding.ts'
@@ -60,7 +60,7 @@ export const assertFormat = (stated: ReaderOptions | undefined, format: FileForm
 }
 
 const csvOnly = ['encoding', 'badBytes', 'delimiter', 'quote', 'strictQuotes', 'skipRows', 'comment', 'shortRows']
-const xlsxOnly = ['sheet', 'range']
+const xlsxOnly = ['decimals', 'sheet', 'range']
 
 /**
  * The workbook may be a failed.csv, the file of a run's failed rows, that was saved as a workbook. A failed.csv begins with a row number and an error
@@ -71,7 +71,8 @@ const xlsxOnly = ['sheet', 'range']
 const readWorkbook = async ({storage, limits}: NewFileDeps, {key, reader: options}: NewFile): Promise<FileFindings> => {
   const stated = (options ?? {}) as XlsxOptions
   const {sheet: name, headerRow = true, range = null} = stated
-  const file = await openXlsx({storage, key}, {...stated, sheet: name, headerRow, range}, limits)
+  const asked = withDecimals(stated)
+  const file = await openXlsx({storage, key}, {...asked, sheet: name, headerRow, range}, limits)
   const examined = await examine(file, file)
   const {sheet, sheets, passed, guards} = file
   if (guards.found && stated.apostrophes === undefined)
@@ -81,7 +82,7 @@ const readWorkbook = async ({storage, limits}: NewFileDeps, {key, reader: option
     return {...found, corrects: findOrigin(file.columns[0])}
   }
   const how = stated.sheet !== undefined ? 'stated' : sheets.length === 1 ? 'only' : passed === null ? 'first visible' : 'first with rows'
-  const reader = checked({...stated, format: 'xlsx', sheet: sheet.name})
+  const reader = checked(keepDecimals({...asked, format: 'xlsx', sheet: sheet.name}, file))
   const counted = sheets.length > 1 ? await countRowsOfOthers({storage, key}, sheet.name, limits.unpacked) : sheets
   // Without a header row, the first cell of a failed.csv is the first sample of its first column.
   const corrects = headerRow || range !== null ? undefined : findOrigin(examined.columns[0]?.samples[0])

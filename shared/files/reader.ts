@@ -54,6 +54,11 @@ const rangeShape = /^\$?[A-Z]{1,3}\$?\d{0,7}(:\$?[A-Z]{1,3}\$?\d{0,7})?$/i
 const xlsx = {
   format: z.literal('xlsx').describe('A workbook'),
   apostrophes,
+  decimals: z
+    .literal('shortest')
+    .describe(
+      '`shortest` reads 19.989999999999998, which spreadsheet programs store for 19.99, as `19.99`. Without it, decimals have the digits of the file',
+    ),
   sheet: z.string().min(1).max(255).describe('Name of the sheet'),
   headerRow: z.boolean().describe('Whether the first non-empty row of the range has the column names; `false` names the columns by number'),
   range: z
@@ -94,6 +99,9 @@ const XlsxReader = z.strictObject({
   // The key is absent unless a user sets it or the cells have the apostrophes that failed.csv puts before texts like formulas. Older builds cannot
   // read a reader with this key.
   apostrophes: xlsx.apostrophes.optional(),
+  // The key is absent if the sheet has no such decimals, because older builds do not know the key. It is also absent if an older build read the file,
+  // so that a retry reads the same values as its run.
+  decimals: xlsx.decimals.optional(),
   sheet: xlsx.sheet,
   headerRow: xlsx.headerRow.default(true),
   range: xlsx.range.default(null),
@@ -114,9 +122,33 @@ export type Reader = z.infer<typeof Reader>
 /** Options that the caller states; the other options are sniffed. There are no defaults, because an absent key must stay absent. */
 export const CsvOptions = z.strictObject({...csv, badBytes: csv.badBytes.nullable().describe('As in a reader; null removes it')}).partial()
 export type CsvOptions = z.infer<typeof CsvOptions>
-export const XlsxOptions = z.strictObject(xlsx).partial()
+export const XlsxOptions = z
+  .strictObject({
+    ...xlsx,
+    decimals: xlsx.decimals
+      .nullable()
+      .describe('As in a reader, and the default if the sheet has such decimals; null keeps the digits of the file'),
+  })
+  .partial()
 export type XlsxOptions = z.infer<typeof XlsxOptions>
 export const ReaderOptions = z
   .union([CsvOptions, XlsxOptions])
   .meta({id: 'ReaderOptions', description: 'How to read a file. Options that are left out are detected from the file'})
 export type ReaderOptions = z.infer<typeof ReaderOptions>
+
+type Decimals = {decimals?: 'shortest' | null | undefined}
+
+/** Returns the options of a workbook with `decimals: shortest`, unless they have the key. The value null removes the key. */
+export const withDecimals = <Options extends Decimals>({
+  decimals = 'shortest',
+  ...options
+}: Options): Omit<Options, 'decimals'> & {decimals?: 'shortest'} => ({
+  ...options,
+  ...(decimals && {decimals}),
+})
+
+/** Removes `decimals` if no cell that was read has such a decimal. */
+export const keepDecimals = <Options extends Decimals>(options: Options, {decimals}: {decimals: {found: boolean}}): Options => {
+  const {decimals: _, ...rest} = options
+  return decimals.found ? options : (rest as Options)
+}

@@ -62,7 +62,7 @@ test('formatted numbers are read as displayed or as stored, and the source says 
   const choices = {zip: {as: 'number'}, share: {numbers: 'stored'}, total: {numbers: 'displayed'}}
   const {source: chosen} = await ok(org.call('PATCH', at, {choices}), 200)
   t.deepEqual([chosen.choices, chosen.problems, numbersIn(chosen)], [choices, [], ['stored', 'stored', 'displayed']])
-  t.like(chosen.columns[1], {samples: ['0.25', '0.070000000000000007']})
+  t.like(chosen.columns[1], {samples: ['0.25', '0.07']})
   t.deepEqual((await cells())[0], ['501', '0.25', '1234.567'])
 
   const {source: open} = await ok(org.call('PATCH', at, {choices: {zip: null, share: null, total: {numbers: 'stored'}}}), 200)
@@ -87,6 +87,24 @@ test('if the first sheet has no rows, the next one is read and a problem says so
   const path = await newImport()
   const named = await org.call('POST', `${path}/sources?sheet=Cover`, await writeWorkbook({sheets}))
   t.like(named.body, {code: 'FILE_NO_ROWS', sheets: sheets.map(({name}) => ({name}))})
+})
+
+test('a decimal with the error of a binary fraction is shortened, except in a file that an older build read', async t => {
+  const long = {name: 'Long', rows: [['v'], [{v: '1.1000000000000001'}], [{v: '2.6749999999999998'}], [{v: '0.30000000000000004'}]]}
+  const short = {name: 'Short', rows: [['v'], [{v: '1.5'}]]}
+  const {source, at} = await add(await writeWorkbook({sheets: [long, short]}))
+  const change = async (changes: object) => (await ok(org.call('PATCH', at, changes), 200)).source
+  t.is(source.reader.decimals, 'shortest')
+  t.deepEqual(source.columns[0].samples, ['1.1', '2.675', '0.30000000000000004'])
+  const {rows} = await ok(org.call('GET', `${at}/rows`), 200)
+  t.like(rows[0], {values: ['1.1'], raw: ['1.1000000000000001']})
+
+  const older = await change({reader: {decimals: null}})
+  t.false('decimals' in older.reader, 'as a file of an older build')
+  const again = await change({cleaning: [{step: 'trim'}], reader: {sheet: 'Long'}, choices: {v: {as: 'text'}}})
+  t.like(again, {reader: older.reader, columns: [{samples: ['1.1000000000000001', '2.6749999999999998', '0.30000000000000004']}]})
+  t.false('decimals' in (await change({reader: {sheet: 'Short'}})).reader)
+  t.is((await change({reader: {sheet: 'Long'}})).reader.decimals, 'shortest')
 })
 
 test('a title above the header is reported with the reader that fixes it, and no row is skipped before', async t => {

@@ -125,6 +125,38 @@ test.serial('a corrected workbook is refused if a changed cell has no value, and
   t.deepEqual(revenues.map(({Annual_Revenue}) => Annual_Revenue).toSorted(), [1.13, 1.23])
 })
 
+test.serial('a long decimal that a corrected workbook keeps is no edit, whether or not the run shortened it', async t => {
+  const bookOf = (staff: Cell) =>
+    writeWorkbook({
+      sheets: [
+        {
+          name: 'Leads',
+          rows: [
+            ['name', 'company', 'staff'],
+            ['One', {v: '1.1000000000000001'}, staff],
+          ],
+        },
+      ],
+    })
+  for (const decimals of ['shortest', null]) {
+    const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {name: 'Book', connectorId: org.connector}), 201)
+    const path = `/orgs/${org.org}/imports/${made.id}`
+    const {source} = await ok(org.call('POST', `${path}/sources?name=leads.xlsx`, await bookOf('many')), 201)
+    await ok(org.call('PATCH', `${path}/sources/${source.id}`, {reader: {decimals}}), 200)
+    const fields = leads.fields.filter(({field}) => field !== 'Email')
+    await ok(org.call('PUT', `${path}/flows`, [{...leads, id: 'f', sourceId: source.id, fields}]), 200)
+    const {run: begun} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+    const run = await untilEnded(org.call, `${path}/runs/${begun.id}`)
+    t.like(run.counts.Leads, {failed: 1})
+    const type = {'content-type': 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'}
+    const corrected = org.call('POST', `${path}/runs/${run.id}/corrections`, await bookOf(4), type)
+    t.like(await ok(corrected, 200), {rows: 1, cells: 1})
+    t.like((await retry(path, run)).counts.Leads, {created: 1, failed: 0})
+  }
+  const companies = here.crm.records('example', 'Leads').map(({Company}) => Company)
+  for (const company of ['1.1', '1.1000000000000001']) t.true(companies.includes(company), company)
+})
+
 test.serial('a correction of a row that the cleaning excludes is refused, because no retry writes the row', async t => {
   const {path, source, run} = await runImport(org, {csv: fileOf('many', 'Two,Second,two@rows.example,few'), flow: leads})
   t.like(run.counts.Leads, {failed: 2})

@@ -5,7 +5,7 @@ import {StorageMissing} from '../../storage/missing.ts'
 import {type Choices, numbersChosen} from '../choices.ts'
 import {examine} from '../examine.ts'
 import {type NewFile, readNewFile, type SniffedFile} from '../new-file.ts'
-import type {Reader} from '../reader.ts'
+import {keepDecimals, type Reader} from '../reader.ts'
 import {type FileDeps, limitsOf, openFile} from '../stored-file.ts'
 import {openBadBytes} from '../text/bad-bytes.ts'
 import {checked} from '../text/sniff.ts'
@@ -34,7 +34,7 @@ export const readSheet = async (
   deps: FileDeps,
   {fileKey, sheet, evidence: known}: {fileKey: string; sheet: string; evidence: string},
 ): Promise<FileRead> => {
-  const asked = {fileKey, cleaning: [], choices: {}, reader: {format: 'xlsx', sheet}, evidence: JSON.parse(known)}
+  const asked = {fileKey, cleaning: [], choices: {}, reader: {format: 'xlsx', sheet, decimals: 'shortest'}, evidence: JSON.parse(known)}
   const found = await readSource(deps, asked)
   const more = {
     ...(found.isGuarded && {apostrophes: 'remove'}),
@@ -57,7 +57,8 @@ export const readSource = async (
     const file = await openFile(deps, {fileKey, reader, cleaning}, {numbersOf: numbersChosen(choices), bad})
     const {rows, ...evidence} = await examine(file, file.workbook)
     return {
-      reader: file.workbook && reader.format === 'xlsx' ? {...reader, sheet: file.workbook.sheet.name} : reader,
+      reader:
+        file.workbook && reader.format === 'xlsx' ? keepDecimals({...reader, sheet: file.workbook.sheet.name}, file.workbook) : reader,
       rows,
       isGuarded: file.workbook?.guards.found,
       evidence: {

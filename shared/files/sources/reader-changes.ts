@@ -1,4 +1,5 @@
-import {Reader, type ReaderOptions} from '../reader.ts'
+import {isDeepStrictEqual} from 'node:util'
+import {Reader, type ReaderOptions, withDecimals} from '../reader.ts'
 import {findEncoding} from '../text/encoding.ts'
 import {isEncodingOpen} from '../text/text-problems.ts'
 import type {SourceEvidence} from './evidence.ts'
@@ -8,7 +9,7 @@ type ReadResult = {reader: unknown; evidence: SourceEvidence}
 type ChosenEncoding = {encoding: string; how: 'stated' | 'template'}
 
 /**
- * If the encoding changes, `badBytes` is removed unless the options set it again. `keptEncoding`, the template's encoding, is used only if the bytes
+ * A workbook whose options change is read with `decimals: shortest` unless the options say otherwise. If the encoding changes, `badBytes` is removed unless the options set it again. `keptEncoding`, the template's encoding, is used only if the bytes
  * do not show the encoding and no user has chosen one.
  */
 export const changeReader = (
@@ -17,7 +18,10 @@ export const changeReader = (
   keptEncoding: string | undefined,
 ): {reader: Reader | object; encoding: ChosenEncoding | null} => {
   const current = Reader.parse(source.reader)
-  if (current.format !== 'csv') return {reader: {...current, ...options}, encoding: null}
+  if (current.format !== 'csv') {
+    const reader = {...current, ...options}
+    return {reader: isDeepStrictEqual(reader, current) ? current : withDecimals(reader), encoding: null}
+  }
   const {encoding: label, badBytes, ...others} = {badBytes: undefined, encoding: undefined, ...options}
   const encoding = chosenEncoding(source, label, keptEncoding)
   const {badBytes: accepted, ...rest} = {...current, ...others, ...(encoding && {encoding: encoding.encoding})}

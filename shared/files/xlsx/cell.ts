@@ -36,13 +36,22 @@ export type NumberReading = {
  */
 export type ReadCell = {text: string; stored: string; kind: StoredKind; plain?: string; fault?: string}
 
-export type CellContext = {strings: SharedStrings; styles: Styles; epoch: 1900 | 1904}
+/**
+ * Decimals with the error of a binary fraction, which spreadsheet programs write but do not show, such as 19.989999999999998 for 19.99. `areShort`:
+ * the reader shortens them. `found`: a cell has one.
+ */
+export type LongDecimals = {areShort: boolean; found: boolean}
+export type CellContext = {strings: SharedStrings; styles: Styles; epoch: 1900 | 1904; decimals?: LongDecimals}
 
 /**
- * Returns a cell as its format displays it, without currency signs, digit grouping and rounding. Numbers keep all digits of the file, but percentages
- * and scaled numbers keep 15 significant digits. Dates are ISO 8601 by the workbook's epoch. A formula gives its saved value.
+ * Returns a cell as its format displays it, without currency signs, digit grouping and rounding. Numbers keep all digits of the file, except the
+ * error of a binary fraction if `decimals.areShort`. Percentages and scaled numbers keep 15 significant digits. Dates are ISO 8601 by the workbook's
+ * epoch. A formula gives its saved value.
  */
-export const readCell = ({type, style, text, formula, valued, shown}: SheetCell, {strings, styles, epoch}: CellContext): ReadCell => {
+export const readCell = (
+  {type, style, text, formula, valued, shown}: SheetCell,
+  {strings, styles, epoch, decimals}: CellContext,
+): ReadCell => {
   const as = (kind: StoredKind, value: string, stored = value): ReadCell => ({text: value, stored, kind})
   if (formula && (!valued || (type === 'n' && text.trim() === ''))) return as('uncalculated', '')
   if (type === 's') return as('text', text === '' ? '' : strings.at(Number(text)))
@@ -53,7 +62,7 @@ export const readCell = ({type, style, text, formula, valued, shown}: SheetCell,
   if (type !== 'n') throw corrupt(`a cell is of a type called ${type.slice(0, 20)}`)
   const stored = text.trim()
   const format = styles[style]
-  const digits = plain(stored)
+  const digits = shortenIn(decimals, plain(stored))
   if (shown !== undefined) return {text: shown, stored, kind: 'padded', plain: digits}
   if (!format || format.isPlain || stored === '' || Number.isNaN(Number(stored))) return as('number', digits, stored)
   return readDate(format, stored, epoch) ?? {...displayNumber(format, digits), stored, plain: digits}
@@ -79,6 +88,22 @@ const readDate = (format: NumberFormat, stored: string, epoch: 1900 | 1904): Rea
 export const textOf = ({kind, text, plain = text}: ReadCell, {numbers = 'auto', as}: NumberReading): string => {
   if (numbers === 'auto') return kind === 'scaled' || (kind === 'padded' && as === 'number') ? plain : text
   return numbers === 'stored' ? plain : text
+}
+
+const shortenIn = (decimals: LongDecimals | undefined, digits: string) => {
+  const short = decimals ? shortenDecimal(digits) : digits
+  if (short === digits) return digits
+  decimals!.found = true
+  return decimals!.areShort ? short : digits
+}
+
+/** A fraction with 16 or 17 significant digits becomes the shortest text of the same double. Any other text stays unchanged. */
+export const shortenDecimal = (digits: string): string => {
+  if (digits.length <= 16 || !/^[+-]?\d+\.\d+$/.test(digits)) return digits
+  const {length: significant} = digits.replace(/\D/g, '').replace(/^0+/, '')
+  if (significant < 16 || significant > 17) return digits
+  const short = plain(String(Number(digits)))
+  return short.length < digits.length ? short : digits
 }
 
 const exponential = /^([+-]?)(\d+)(?:\.(\d+))?e([+-]?\d{1,3})$/i

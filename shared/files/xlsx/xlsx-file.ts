@@ -4,7 +4,7 @@ import {isGuarded, unguardCell} from '../../runs/results/formula-guard.ts'
 import {type HeaderProposal, mostHeaderRows, proposeHeader} from '../csv/header-row.ts'
 import type {XlsxReader} from '../reader.ts'
 import {charactersAtOnce, chunkRows, columnsOf, type FileRow, maxFilledCells, maxRowCharacters, type Table} from '../row.ts'
-import {type CellContext, type NumberReading, type ReadCell, readCell, type StoredKind, textOf} from './cell.ts'
+import {type CellContext, type LongDecimals, type NumberReading, type ReadCell, readCell, type StoredKind, textOf} from './cell.ts'
 import {fromRow, type Range, rangeOf, within} from './range.ts'
 import {readSharedStrings} from './shared-strings.ts'
 import {readSheet} from './sheet.ts'
@@ -40,6 +40,7 @@ export type XlsxFile = Table & {
   stored: StoredWorkbook[]
   formatted: (FormattedCells | undefined)[]
   guards: Guards
+  decimals: LongDecimals
   proposeHeader(): HeaderProposal | null
   /** Returns the non-empty rows among the first 30 rows that were read. Call this only before `rows` ends. */
   firstRows(): {number: number; cells: string[]}[]
@@ -53,7 +54,10 @@ const cellsAtOnce = 250_000
 const turnMs = 25
 
 export type NumbersOf = (column: string) => NumberReading
-type Options = Pick<XlsxReader, 'headerRow' | 'range' | 'apostrophes'> & {sheet?: string | undefined; numbersOf?: NumbersOf | undefined}
+type Options = Pick<XlsxReader, 'headerRow' | 'range' | 'apostrophes' | 'decimals'> & {
+  sheet?: string | undefined
+  numbersOf?: NumbersOf | undefined
+}
 
 /**
  * Opens a workbook and reads up to the header of the named sheet, or of the first visible sheet with rows. `rows` keeps the workbook open, so read
@@ -73,6 +77,7 @@ export const openXlsx = async (object: StoredObject, reader: Options, limits: Wo
     strings = await readSharedStrings(zip, workbook.strings, limits.strings)
     const end: SheetEnd & WorkbookEvidence = {merged: 0, epoch: workbook.epoch}
     const guards = {areRemoved: reader.apostrophes === 'remove', found: false}
+    const decimals = {areShort: reader.decimals === 'shortest', found: false}
     const cells = {strings, styles, epoch: workbook.epoch}
     const candidates = listCandidates(workbook, reader.sheet)
     const {path, ...sheet} = await firstWithRows(candidates, rowsIn => countRows(readSheet(zip, rowsIn, {merged: 0}), reader, cells))
@@ -88,10 +93,11 @@ export const openXlsx = async (object: StoredObject, reader: Options, limits: Wo
       stored: [],
       formatted: [],
       guards,
+      decimals,
       proposeHeader: () => null,
       firstRows: () => [],
     }
-    file.rows = rowsOf(readSheet(zip, path, end), {reader, cells: {...cells, guards}, file, close})
+    file.rows = rowsOf(readSheet(zip, path, end), {reader, cells: {...cells, guards, decimals}, file, close})
     // The first `next()` reads up to the header. Only a started generator closes the workbook when `return()` is called.
     await file.rows.next()
     return file

@@ -101,11 +101,11 @@ const chosenHow = ['stated', 'content type', 'template']
 
 /**
  * Returns the reader options that a template keeps. Leaves out what the sniffer detects in each new file: its encoding, a `sep=` line, the reason
- * columns of failed.csv, its only sheet. Also leaves out the acceptance of bad bytes, which applies to one file only.
+ * columns of failed.csv, its only sheet, its decimals. Also leaves out the acceptance of bad bytes, which applies to one file only.
  */
 const statedOf = (reader: Reader, sniffed: SniffedFile | undefined): ReaderOptions => {
   if (reader.format === 'xlsx') {
-    const {sheet, range, ...rest} = reader
+    const {sheet, range, decimals: _, ...rest} = reader
     const isOnly = sniffed && 'sheets' in sniffed && sniffed.how === 'only' && sniffed.sheet === sheet
     return {...rest, ...(range !== rangeWithoutReasons && {range}), ...(!isOnly && {sheet})}
   }

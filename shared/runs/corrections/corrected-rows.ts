@@ -5,6 +5,7 @@ import {Reader} from '../../files/reader.ts'
 import type {FileRow} from '../../files/row.ts'
 import {type FileDeps, openFile} from '../../files/stored-file.ts'
 import {openBadBytes} from '../../files/text/bad-bytes.ts'
+import {shortenDecimal} from '../../files/xlsx/cell.ts'
 import {findOrigin, isFailedFile, rangeWithoutReasons, reasonColumns} from '../results/reason-columns.ts'
 
 export type CorrectedFile = {fileKey: string; reader: unknown}
@@ -69,9 +70,14 @@ export const openCorrectedRows = async (deps: FileDeps, corrected: CorrectedFile
   }
 }
 
-/** Returns the corrected cell. A changed number becomes text with the decimal comma of its column, because an edit is text. */
-const cellAt = ({cells, numeric}: FileRow, at: number, before: string) => {
+/**
+ * Returns the corrected cell. A changed number becomes text with the decimal comma of its column, because an edit is text. A long decimal is
+ * unchanged if the run read the same digits, as runs of older builds do.
+ */
+const cellAt = ({cells, stored, numeric}: FileRow, at: number, before: string) => {
   const cell = cells[at] ?? ''
+  const digits = stored?.[at]
+  if (digits && digits === before && shortenDecimal(digits) === cell) return before
   return numeric?.[at] && cell !== before ? cell.replace('.', ',') : cell
 }
 
@@ -114,7 +120,7 @@ const byName = (rows: FileRow[], nameOf: (row: FileRow) => string) => {
   return named
 }
 
-const keyOf = (cells: (string | undefined)[]) => JSON.stringify(cells.map(cell => cell?.trim().toLowerCase()))
+const keyOf = (cells: (string | undefined)[]) => JSON.stringify(cells.map(cell => cell && shortenDecimal(cell.trim().toLowerCase())))
 
 const assertColumns = (own: string[], columns: string[]) => {
   const unknown = own.find(name => !columns.includes(name))

@@ -86,7 +86,7 @@ test('only snapshots with value maps need this build', t => {
     searches: {},
     flow: Flow.parse({id: 'f', sourceId: 's', module: 'M', fields: [{field: 'X', mode: 'column', source: 'x', ...more}]}),
   })
-  t.is(formatOf({modules: [], flows: [flowOf({picklist: 'map', map: {a: 'b'}})]}), 4)
-  t.is(formatOf({modules: [], flows: [{...flowOf({}), nested: 'required'}]}), 5)
-  t.is(formatOf({modules: [], flows: [{...flowOf({values}), nested: 'required'}]}), 6)
+  t.is(formatOf({sources: [], modules: [], flows: [flowOf({picklist: 'map', map: {a: 'b'}})]}), 4)
+  t.is(formatOf({sources: [], modules: [], flows: [{...flowOf({}), nested: 'required'}]}), 5)
+  t.is(formatOf({sources: [], modules: [], flows: [{...flowOf({values}), nested: 'required'}]}), 6)
 })
