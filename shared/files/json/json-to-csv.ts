@@ -6,7 +6,7 @@ import {maxFilledCells, maxRowCells} from '../row.ts'
 import {flattenRecord} from './flatten.ts'
 import {readJsonRecords} from './json-records.ts'
 
-/** The reader options of a CSV file that was made from a JSON file. */
+/** The reader options of a CSV file that was made from a JSON file or a database query. */
 export const jsonReader: CsvOptions = {
   encoding: 'utf-8',
   delimiter: ',',
