@@ -60,11 +60,14 @@ export const readingsOf = (columns: Column[], choices: Choices): Record<string, 
 
 type Dates = Pick<ColumnEvidence, 'dates'>
 
-/** Returns the chosen order of a column's dates, or the only order that the values prove; else null. */
+/**
+ * Returns the chosen order of a column's dates, or the only order that the values prove; else null. A date with the year first proves no order for
+ * ambiguous dates beside it.
+ */
 export const dateOrderOf = ({dates}: Dates, choice?: Choice): DateOrder | null => {
   if (choice?.dateOrder) return choice.dateOrder
   const proved = (['dmy', 'mdy', 'ymd'] as const).filter(order => dates[order] > 0)
-  return proved.length === 1 ? proved[0]! : null
+  return proved.length === 1 && !(dates.ymd && dates.ambiguous) ? proved[0]! : null
 }
 
 /**

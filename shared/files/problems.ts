@@ -99,9 +99,10 @@ const dateProblem = (column: Column, choice: Choice | undefined): FoundProblem |
   if (!proved.length && !dates.ambiguous) return null
   return {
     kind: 'ambiguous',
-    message: proved.length
-      ? `Some dates can only be read in the order ${proved.join(', others ')}`
-      : `${count(dates.ambiguous, 'date')} can be read in several orders and no value shows which`,
+    message:
+      proved.length > 1
+        ? `Some dates can only be read in the order ${proved.join(', others ')}`
+        : `${count(dates.ambiguous, 'date')} can be read in several orders and no value shows which`,
     fix: `Choose an order: choices {"${column.name}": {"dateOrder": "dmy"}}, or mdy or ymd`,
   }
 }

@@ -17,6 +17,7 @@ const tables: [what: string, shape: FieldShape, rules: Rules, cells: [string, un
     field('date'),
     {reading: {dateOrder: 'dmy'}},
     [
+      ['2026/4/3', '2026-04-03'],
       ['3.4.2026', '2026-04-03'],
       ['31/01/2026', '2026-01-31'],
       ['2026-01-31', '2026-01-31'],
