@@ -156,10 +156,14 @@ const setCell = ({cells, faults, numeric}: FileRow, at: number, value: string) =
   cells[at] = value
 }
 
-/** A filled cell is of the same kind as the cell above: it has the same fault, or is a number too. */
+/**
+ * A filled cell is of the same kind as the cell above: it has the same fault, or is a number too. A blank row stays blank, unless the table has only the
+ * named columns.
+ */
 const fillDown = (places: number[]): Apply => {
   const last = new Map<number, {cell: string; fault: string | undefined; isNumeric: boolean}>()
   return whole(row => {
+    if (row.cells.length > places.length && !row.faults && isBlank(row.cells, [...row.cells.keys()])) return undefined
     for (const at of places) {
       const [cell, fault, above] = [row.cells[at]!, row.faults?.[at], last.get(at)]
       if (fault !== undefined || cell.trim() !== '') last.set(at, {cell, fault, isNumeric: row.numeric?.[at] === true})

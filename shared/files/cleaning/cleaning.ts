@@ -66,7 +66,7 @@ export const CleaningStep = z
     }),
     Replace,
     z.strictObject({
-      step: z.literal('fillDown').describe('Fills an empty cell with the last value above it. Excluded and ragged rows are skipped'),
+      step: z.literal('fillDown').describe('Fills an empty cell with the last value above it. Excluded, ragged and blank rows are skipped'),
       columns: z.array(Column).min(1).max(1000).describe('The columns to change'),
     }),
     z.strictObject({

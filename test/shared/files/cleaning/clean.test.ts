@@ -106,14 +106,15 @@ test('a step that does not fit the columns is refused with its path', async t =>
   )
 })
 
-test('empty cells take the value above, except from struck or ragged rows', async t => {
-  const rows = [['', '1'], ['A', ''], [' ', '2'], ['B'], ['', '3'], ['C', 'x'], ['', '4']]
+test('empty cells take the value above, except from struck or ragged rows, and a blank row stays blank beside other columns', async t => {
+  const rows = [['', '1'], ['A', ''], [' ', '2'], ['B'], ['', '3'], ['C', 'x'], ['', '4'], ['', ' ']]
   const {cells, struck} = await clean(['a', 'b'], rows, [
     {step: 'strikeRows', rows: [{from: 6, to: 6}]},
     {step: 'fillDown', columns: ['a']},
   ])
-  t.deepEqual(cells, [['', '1'], ['A', ''], ['A', '2'], ['B'], ['A', '3'], ['C', 'x'], ['A', '4']])
+  t.deepEqual(cells, [['', '1'], ['A', ''], ['A', '2'], ['B'], ['A', '3'], ['C', 'x'], ['A', '4'], ['', ' ']])
   t.deepEqual(struck, ['6 The row was excluded by its number'])
+  t.deepEqual((await clean(['a'], [['A'], ['']], [{step: 'fillDown', columns: ['a']}])).cells, [['A'], ['A']])
 })
 
 test('a column is split into new columns at the end, the last with the rest', async t => {
