@@ -70,6 +70,10 @@ export const setFileDiscarded = (tx: Tx, firing: string) =>
   tx.query(sql.type(z.object({}))`
     update firings set decision = 'discarded', decided_at = lading_now() where id = ${firing}`)
 
+/** Stores the version of the template that the import of a held file now has. The caller holds the row lock of `lockHeldFile`. */
+export const setFiringTemplateVersion = (tx: Tx, {firing, version}: {firing: string; version: number}) =>
+  tx.query(sql.type(z.object({}))`update firings set template_version = ${version} where id = ${firing}`)
+
 type FileOfSchedule = {schedule: string; sha256: string; templateVersion: number; contractVersion: number}
 
 /** Whether a person discarded this file, and neither the template nor its contract has changed since. */

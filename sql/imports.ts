@@ -36,6 +36,13 @@ export const insertImport = (db: Db, {id, org, connector, name, person}: NewImpo
       ${begun && sql.jsonb(begun.flows as never)})
     returning ${columns}`)
 
+/** Replaces what an import has from its template. Its slots lose their files. */
+export const replaceTemplateCopy = (tx: Tx, {no, template, slots, flows}: ImportFromTemplate & {no: number}) =>
+  tx.query(sql.type(z.object({}))`
+    update imports set template_version = ${template.version}, slots = ${sql.jsonb(slots as never)}, flows = ${sql.jsonb(flows as never)},
+      template_flows = ${sql.jsonb(flows as never)}, version = version + 1
+    where import_no = ${no}`)
+
 export const findImport = (db: Db, {org, id}: {org: string; id: string}) =>
   db.maybeOne(sql.type(Import)`select ${columns} from imports where org_id = ${org} and id = ${id} and not deleted`)
 

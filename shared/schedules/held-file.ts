@@ -1,11 +1,13 @@
 import {z} from 'zod'
 import type {Tx} from '../../sql/database.ts'
-import {type HeldFileRow, lockHeldFile, setFileDiscarded} from '../../sql/held-files.ts'
-import {findImport} from '../../sql/imports.ts'
+import {type HeldFileRow, lockHeldFile, setFileDiscarded, setFiringTemplateVersion} from '../../sql/held-files.ts'
+import {findImport, replaceTemplateCopy} from '../../sql/imports.ts'
 import {lockSchedule, type Schedule} from '../../sql/schedules.ts'
+import type {TemplateRow} from '../../sql/templates.ts'
 import {recordChanges} from '../configuration/change.ts'
 import {Refusal} from '../errors.ts'
 import type {SourceDeps} from '../files/sources/add.ts'
+import {lockOpenImport} from '../files/sources/find.ts'
 import {deleteImportIn} from '../imports/edit.ts'
 import {adaptContract} from '../mapping/data-contracts/adapt.ts'
 import type {Breach} from '../mapping/data-contracts/breach.ts'
@@ -13,6 +15,8 @@ import {checkImport} from '../mapping/data-contracts/check-import.ts'
 import {readContract, saveContract} from '../mapping/data-contracts/store.ts'
 import {fillSlots} from '../mapping/templates/fill-slots.ts'
 import {findVisible, lockEditable} from '../mapping/templates/find.ts'
+import {openSlots} from '../mapping/templates/slots.ts'
+import {documentOf} from '../mapping/templates/template.ts'
 import type {Editor} from '../mapping/templates/write.ts'
 import type {Queue} from '../queue.ts'
 import {startRun} from '../runs/start.ts'
@@ -21,6 +25,7 @@ import {noSchedule, runOptionsOf} from './schedule.ts'
 type HeldFileInput = {editor: Editor; template: string; schedule: string; firing: string}
 type HeldContract = {files: {slot: string; sourceId: string}[]}
 type HeldFile = HeldFileRow & {importId: string; held: HeldContract}
+type LockedFile = {template: TemplateRow; schedule: Schedule; file: HeldFile}
 
 const Files = z.array(z.object({slot: z.string(), sourceId: z.string()}))
 
@@ -36,7 +41,11 @@ export const acceptHeldFile = async (
   {adapt}: {adapt: boolean},
 ): Promise<AcceptResult> => {
   const {org} = input.editor
-  const {importId, held} = await deps.db.transaction(async tx => (await lockHeld(tx, input)).file)
+  const {importId, held} = await deps.db.transaction(async tx => {
+    const {template, file} = await lockHeld(tx, input)
+    await copyCorrectedTemplate(tx, {org, template, file})
+    return file
+  })
   const found = await findImport(deps.db, {org, id: importId})
   // An import whose file lacked columns is still a draft, because the file was not read as its slot defines. Filling the slots reads the file,
   // which takes long, so no lock is held meanwhile.
@@ -70,10 +79,25 @@ export const discardHeldFile = ({db}: Pick<SourceDeps, 'db'>, input: HeldFileInp
     await record(tx, input, {schedule, decision: 'discarded'})
   })
 
+type CopyInput = {org: string; template: TemplateRow; file: {id: string; importId: string}}
+
+/**
+ * Copies the template's present version into a draft, so that a person can correct the template and then accept the file. A draft is a file that did
+ * not fit the version of its import. Copies nothing if the template now names another connection.
+ */
+const copyCorrectedTemplate = async (tx: Tx, {org, template, file: {id, importId}}: CopyInput): Promise<void> => {
+  const {no, state, templateVersion, connectorId} = await lockOpenImport(tx, {org, importId})
+  const {version} = template
+  if (state !== 'draft' || templateVersion === version || (template.connectorId ?? connectorId) !== connectorId) return
+  const document = documentOf(template)
+  await replaceTemplateCopy(tx, {no, template, slots: openSlots(document), flows: document.flows})
+  await setFiringTemplateVersion(tx, {firing: id, version})
+}
+
 /** Locks the schedule, then the firing. Refuses a firing whose file does not wait for a decision. */
-const lockHeld = async (tx: Tx, {editor, template, schedule: id, firing}: HeldFileInput): Promise<{schedule: Schedule; file: HeldFile}> => {
+const lockHeld = async (tx: Tx, {editor, template, schedule: id, firing}: HeldFileInput): Promise<LockedFile> => {
   const {org} = editor
-  await findVisible(tx, {...editor, id: template})
+  const found = await findVisible(tx, {...editor, id: template})
   const schedule = (await lockSchedule(tx, {org, template, id})) ?? noSchedule()
   const row = await lockHeldFile(tx, {org, schedule: id, firing})
   if (!row) throw new Refusal('NOT_FOUND', 'No such firing')
@@ -82,7 +106,7 @@ const lockHeld = async (tx: Tx, {editor, template, schedule: id, firing}: HeldFi
   if (row.importId === null)
     throw new Refusal('FILE_GONE', 'The import of this firing was deleted, and its file with it. Fire the schedule to fetch the file again')
   const held = row.contract as HeldContract
-  return {schedule, file: {...row, importId: row.importId, held: {...held, files: Files.parse(held.files)}}}
+  return {template: found, schedule, file: {...row, importId: row.importId, held: {...held, files: Files.parse(held.files)}}}
 }
 
 const loosen = async (tx: Tx, {editor, template: id}: HeldFileInput, breaches: readonly Breach[]): Promise<Breach[]> => {

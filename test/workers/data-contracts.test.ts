@@ -136,10 +136,7 @@ test.serial('an accepted file is run once, and the adapted contract then admits 
   )
   host.serve('name,number,city\nA,s1,B\nC,s1,\nD,s2,E\n')
   const held = await fire(org, path)
-  t.deepEqual(
-    held.contract.breaches.map(({expectation}: any) => expectation),
-    ['type', 'unique', 'empty', 'rows'],
-  )
+  t.like(held.contract, {total: 4, breaches: ['type', 'unique', 'empty', 'rows'].map(expectation => ({expectation}))})
   const accepted = await ok(decide(path, held, 'accept', {adapt: true}), 200)
   t.deepEqual(accepted.left, [])
   const ended = await untilOver(org, path, held.id)
@@ -201,13 +198,19 @@ test.serial('a discarded file is deleted and not checked again until its contrac
 })
 
 test.serial('a file that lacks a column which its flows need is held, and can only be accepted once the template fits it', async t => {
-  const {path} = await make(source([{name: 'city'}]))
+  const {path, template} = await make(source([{name: 'city'}]))
   host.serve('name,number,town\nA,w1,B\n')
   const held = await fire(org, path)
   t.like(held, {reason: {code: 'CONTRACT_BROKEN'}})
   t.true(held.drift.some(({kind}: any) => kind === 'column_missing'))
   t.like(await decide(path, held, 'accept'), {status: 400, body: {code: 'INVALID'}})
   t.like((await listFirings(org, path))[0], {id: held.id, state: 'ended', contract: {decision: null}})
+  const stored = JSON.stringify((await ok(org.call('GET', template), 200)).template)
+  const {name, description, connectorId, sources, flows} = JSON.parse(stored.replaceAll('"city"', '"town"'))
+  await ok(org.call('PUT', template, {name, description, connectorId, sources, flows}), 200)
+  const {runId} = await ok(decide(path, held, 'accept'), 200)
+  t.like(await untilOver(org, path, held.id), {outcome: 'done', runId, counts: {rowsWritten: 1}})
+  t.like(await fire(org, path), {outcome: 'unchanged', importId: null})
 })
 
 const learn = async (template: string) => ok(org.call('GET', `${template}/contract/proposal`), 200)
@@ -262,8 +265,7 @@ test.serial('an import that a person starts is only told about the contract', as
 
 test.serial('a contract has versions, and refuses slots that the template does not have', async t => {
   const {template} = await make(source([{name: 'city'}]))
-  const contract = await readContract(template)
-  t.like(contract, {version: 1, sources: [{columns: [{name: 'city', present: true, type: null}]}]})
+  t.like(await readContract(template), {version: 1, sources: [{columns: [{name: 'city', present: true, type: null}]}]})
   t.like(await ok(org.call('PUT', `${template}/contract`, source([{name: 'city'}])), 200), {contract: {version: 1}})
   const late = await org.call('PUT', `${template}/contract`, source([]), {'if-match': '"7"'})
   t.like(late, {status: 409, body: {code: 'CONTRACT_CONFLICT', version: 1}})
