@@ -52,7 +52,7 @@ const openQuestions = sql.fragment`coalesce((
 const columns = sql.fragment`firings.id, firings.schedule_id as "scheduleId", firings.org_id as org, firings.due_at as "dueAt", firings.by,
   firings.person_id as "personId", firings.again, firings.missed, firings.state, firings.outcome, firings.reason, firings.drift, firings.contract, firings.decision, firings.decided_at as "decidedAt", firings.tries,
   firings.fence, firings.lease_until as "leaseUntil", encode(firings.sha256, 'hex') as sha256, firings.template_version as "templateVersion",
-  (select i.id from imports i where i.import_no = firings.import_no) as "importId",
+  (select i.id from imports i where i.import_no = firings.import_no and not i.deleted) as "importId",
   (select r.id from runs r where r.run_no = firings.run_no) as "runId",
   firings.counts, ${openQuestions} as "openQuestions", firings.created_at as "createdAt", firings.started_at as "startedAt", firings.ended_at as "endedAt"`
 
@@ -148,7 +148,7 @@ export const setFiringRun = (tx: Tx, leasedFiring: LeasedFiring, {run, drift}: {
 /** Finds the import of a firing. Null: none, or deleted. */
 export const findFiringImport = (db: Db, id: string) =>
   db.oneFirst(sql.type(z.object({importId: z.string().nullable()}))`
-    select (select i.id from imports i where i.import_no = firings.import_no) as "importId" from firings where id = ${id}`)
+    select (select i.id from imports i where i.import_no = firings.import_no and not i.deleted) as "importId" from firings where id = ${id}`)
 
 type FiringEnd = {
   outcome: Outcome

@@ -172,7 +172,7 @@ export default [
     description:
       'Deletes its import and its file. The same file is not checked again until the template or its contract changes, or a person fires the schedule with `again`.',
     answers: {200: Answer({discarded: Id('fir', 'The firing')})},
-    refusals: ['NOT_FOUND', 'FILE_NOT_HELD', 'FILE_GONE', 'IMPORT_NOT_FOUND', 'IMPORT_RUNNING'],
+    refusals: ['NOT_FOUND', 'FILE_NOT_HELD', 'IMPORT_NOT_FOUND', 'IMPORT_RUNNING'],
     example: {answer: {discarded: firingExample.id}},
     params: OfFiring,
     async handle({db, caller, params}) {

@@ -24,7 +24,7 @@ import {noSchedule, runOptionsOf} from './schedule.ts'
 
 type HeldFileInput = {editor: Editor; template: string; schedule: string; firing: string}
 type HeldContract = {files: {slot: string; sourceId: string}[]}
-type HeldFile = HeldFileRow & {importId: string; held: HeldContract}
+type HeldFile = HeldFileRow & {held: HeldContract}
 type LockedFile = {template: TemplateRow; schedule: Schedule; file: HeldFile}
 
 const Files = z.array(z.object({slot: z.string(), sourceId: z.string()}))
@@ -43,8 +43,9 @@ export const acceptHeldFile = async (
   const {org} = input.editor
   const {importId, held} = await deps.db.transaction(async tx => {
     const {template, file} = await lockHeld(tx, input)
-    await copyCorrectedTemplate(tx, {org, template, file})
-    return file
+    const kept = {...file, importId: file.importId ?? refuseGone()}
+    await copyCorrectedTemplate(tx, {org, template, file: kept})
+    return kept
   })
   const found = await findImport(deps.db, {org, id: importId})
   // An import whose file lacked columns is still a draft, because the file was not read as its slot defines. Filling the slots reads the file,
@@ -70,11 +71,11 @@ export const acceptHeldFile = async (
   })
 }
 
-/** Deletes the import of a held file. The same file is not run again until the template or its contract changes, or a firing has `again`. */
+/** Deletes the import of a held file, unless a person deleted it before. The same file is not run again until the template or its contract changes, or a firing has `again`. */
 export const discardHeldFile = ({db}: Pick<SourceDeps, 'db'>, input: HeldFileInput): Promise<void> =>
   db.transaction(async tx => {
     const {schedule, file} = await lockHeld(tx, input)
-    await deleteImportIn(tx, input.editor, {id: file.importId, admin: true})
+    if (file.importId !== null) await deleteImportIn(tx, input.editor, {id: file.importId, admin: true})
     await setFileDiscarded(tx, file.id)
     await record(tx, input, {schedule, decision: 'discarded'})
   })
@@ -103,10 +104,12 @@ const lockHeld = async (tx: Tx, {editor, template, schedule: id, firing}: HeldFi
   if (!row) throw new Refusal('NOT_FOUND', 'No such firing')
   if (!row.isWaiting || row.isRun)
     throw new Refusal('FILE_NOT_HELD', 'The file of this firing does not wait for a decision. List the firings for their states')
-  if (row.importId === null)
-    throw new Refusal('FILE_GONE', 'The import of this firing was deleted, and its file with it. Fire the schedule to fetch the file again')
   const held = row.contract as HeldContract
-  return {template: found, schedule, file: {...row, importId: row.importId, held: {...held, files: Files.parse(held.files)}}}
+  return {template: found, schedule, file: {...row, held: {...held, files: Files.parse(held.files)}}}
+}
+
+const refuseGone = (): never => {
+  throw new Refusal('FILE_GONE', 'The import of this firing was deleted, and its file with it. Fire the schedule to fetch the file again')
 }
 
 const loosen = async (tx: Tx, {editor, template: id}: HeldFileInput, breaches: readonly Breach[]): Promise<Breach[]> => {

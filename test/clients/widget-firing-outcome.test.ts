@@ -1,5 +1,5 @@
 import test from 'ava'
-import {describeOutcome} from '../../api/clients/widget/templates/outcome.ts'
+import {describeOutcome, isHeld} from '../../api/clients/widget/templates/outcome.ts'
 
 const done = {state: 'ended', outcome: 'done', openQuestions: 0}
 const mostlyUnchanged = {rowsWritten: 0, unchanged: 9, keptRows: 0, modules: {Leads: {skipped: 9, failed: 1}}}
@@ -17,4 +17,9 @@ test('a firing of an earlier version of Lading has a label too, and so has a fir
   t.deepEqual(describeOutcome(earlier), {word: 'Imported', tone: 'good'})
   t.is(describeOutcome({...done, outcome: 'drifted', counts: null}).tone, 'warning')
   t.is(describeOutcome({...done, state: 'due', outcome: null, counts: null}).tone, 'info')
+})
+
+test('a held file waits until a person decides, but not if its import was deleted', t => {
+  const firing = (decision: 'accepted' | null, importId: string | null) => ({contract: {decision}, importId})
+  t.deepEqual([firing(null, 'imp_1'), firing('accepted', 'imp_1'), firing(null, null)].map(isHeld), [true, false, false])
 })

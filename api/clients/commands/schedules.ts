@@ -229,11 +229,11 @@ const turn = async ({out, open}: Cli, given: string, enabled: boolean) => {
   out.answer({schedule: turned}, `${clean(turned.name)} is ${enabled ? `on; next at ${nextOf(out, turned, turned.next[0])}` : 'off'}`)
 }
 
-/** Finds the newest firing whose file waits for a decision, among the newest 200 firings of the schedule. */
+/** Finds the newest firing whose file waits for a decision, among the newest 200 of the schedule. A file without its import is gone. */
 const findHeld = async (session: Session, given: string) => {
   const {at, schedule} = await find(session, given)
   const {firings: newest} = await session.client.get(`${at}/firings`, {limit: 200})
-  const firing = newest.find(({contract}: Json) => contract !== null && contract.decision === null)
+  const firing = newest.find(({contract, importId}: Json) => contract?.decision === null && importId !== null)
   if (!firing) throw notThere(`${clean(schedule.name)} holds no file`, `See its history: lading schedules firings ${schedule.id}`)
   return {at: `${at}/firings/${firing.id}`, schedule, firing}
 }

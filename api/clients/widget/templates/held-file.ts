@@ -13,8 +13,6 @@ import type {Firing, HeldContract} from './schedules.ts'
 
 type HeldProps = {address: string; firing: Firing & {contract: HeldContract}; again: () => void}
 
-export const isHeld = (firing: Firing): firing is HeldProps['firing'] => firing.contract?.decision === null
-
 export const HeldFile = ({address, firing, again}: HeldProps) => {
   const [asked, setAsked] = useState<'accept' | 'discard' | null>(null)
   const {breaches, total} = firing.contract

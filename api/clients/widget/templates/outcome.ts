@@ -28,3 +28,9 @@ export const describeOutcome = ({outcome, state, counts, openQuestions}: FiringO
   const run = {...counts, counts: counts.modules, state: 'ended', dryRun: false, stop: null, questions: openQuestions}
   return describeRunState(run, count, runTexts.states)
 }
+
+type Decidable = {contract: {decision: string | null} | null; importId: string | null}
+
+/** Whether the file of a firing waits for a decision. If the import was deleted, its file is gone and does not wait. */
+export const isHeld = <F extends Decidable>(firing: F): firing is F & {contract: NonNullable<F['contract']>} =>
+  firing.contract?.decision === null && firing.importId !== null
