@@ -65,7 +65,7 @@ export const ScheduleForm = ({schedule, save, saveForTest, onDirty, again, ...gi
       cron: toCron(times),
       declaredRows: draft.declaredRows === '' ? null : Number(draft.declaredRows),
       ...(verify !== saved.verify && {verify: verify === 'inherited' ? null : verify}),
-      source: toSourceRequest(source, kept),
+      source: toSourceRequest(source, schedule?.source),
       ...(schedule && {notify: schedule.notify}),
     })
     form.keepSaved(draft)

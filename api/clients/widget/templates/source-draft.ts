@@ -26,7 +26,7 @@ export type SourceDraft = {
 
 export const usualPorts: Record<string, string> = {sftp: '22', postgres: '5432', mysql: '3306'}
 
-type ShownSource = {kind: SourceDraft['kind']; credentials: string[]; [name: string]: unknown}
+export type ShownSource = {kind: SourceDraft['kind']; credentials: string[]; [name: string]: unknown}
 
 const blank: SourceDraft = {
   kind: 'https',
@@ -63,14 +63,18 @@ export const draftOf = (source: ShownSource | null): SourceDraft => {
 }
 
 /**
- * Converts typed values to a request. `kept`: the names of the stored credentials. An empty credential is omitted, so the stored one stays. For
- * https, a stored credential of another sign-in method is removed.
+ * Converts typed values to a request. `stored`: the saved source; null if there is none. An empty credential is omitted, so the stored one stays. For
+ * https, a stored credential of another sign-in method is removed. The form does not show `pathStyle`, so it stays while the endpoint stays.
  */
-export const toSourceRequest = (draft: SourceDraft, kept: readonly string[] = []): Record<string, unknown> => {
-  if (draft.kind === 'https') return httpsOf(draft, kept)
+export const toSourceRequest = (draft: SourceDraft, stored: ShownSource | null = null): Record<string, unknown> => {
+  if (draft.kind === 'https') return httpsOf(draft, stored?.credentials ?? [])
   const given = <N extends keyof SourceDraft>(...names: N[]) =>
     Object.fromEntries(names.filter(name => draft[name] !== '').map(name => [name, draft[name]]))
-  if (draft.kind === 's3') return {kind: 's3', ...given('endpoint', 'region', 'bucket', 'key', 'accessKeyId', 'secretAccessKey')}
+  if (draft.kind === 's3') {
+    const isSameStore = stored?.pathStyle !== undefined && (stored.endpoint ?? '') === draft.endpoint
+    const open = {kind: 's3', ...(isSameStore && {pathStyle: stored.pathStyle})}
+    return {...open, ...given('endpoint', 'region', 'bucket', 'key', 'accessKeyId', 'secretAccessKey')}
+  }
   if (draft.kind === 'postgres' || draft.kind === 'mysql') {
     const open = {kind: draft.kind, port: Number(draft.port), tls: draft.tls === 'true'}
     return {...open, ...given('host', 'database', 'user', 'query', 'password'), ...(open.tls && given('ca'))}
