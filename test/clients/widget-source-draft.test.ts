@@ -1,5 +1,6 @@
 import test from 'ava'
 import {draftOf, type ShownSource, toSourceRequest} from '../../api/clients/widget/templates/source-draft.ts'
+import {SourceChange} from '../../shared/schedules/fetch/source.ts'
 
 const bucket = {region: 'eu-central-1', bucket: 'leads', key: 'leads.csv', accessKeyId: 'AKIA'}
 
@@ -9,4 +10,16 @@ test('a save keeps the path style of a bucket, unless the endpoint changes', t =
   const draft = draftOf(stored)
   t.deepEqual(toSourceRequest(draft, stored), {kind: 's3', ...bucket, endpoint, pathStyle: false})
   t.deepEqual(toSourceRequest({...draft, endpoint: ''}, stored), {kind: 's3', ...bucket})
+})
+
+test('a new URL removes the stored query and headers, which the form does not show, but a new date in it does not', t => {
+  const credentials = ['query', 'headers', 'bearer']
+  const url = 'https://files.example.com/{date:yyyy-MM-dd}.csv'
+  const stored: ShownSource = {kind: 'https', url, credentials}
+  const save = (typed: string) => toSourceRequest({...draftOf(stored), url: typed}, stored)
+  t.deepEqual(save(url), {kind: 'https', url})
+  t.deepEqual(save(url.replace('yyyy-MM-dd', 'yyyyMMdd')), {kind: 'https', url: url.replace('yyyy-MM-dd', 'yyyyMMdd')})
+  const changed = 'https://files.example.com/leads.csv'
+  t.deepEqual(save(changed), {kind: 'https', url: changed, query: null, headers: null})
+  t.deepEqual(SourceChange.parse(save(`${changed}?signature=x`)), {kind: 'https', url: changed, query: 'signature=x', headers: null})
 })

@@ -67,7 +67,7 @@ export const draftOf = (source: ShownSource | null): SourceDraft => {
  * https, a stored credential of another sign-in method is removed. The form does not show `pathStyle`, so it stays while the endpoint stays.
  */
 export const toSourceRequest = (draft: SourceDraft, stored: ShownSource | null = null): Record<string, unknown> => {
-  if (draft.kind === 'https') return httpsOf(draft, stored?.credentials ?? [])
+  if (draft.kind === 'https') return httpsOf(draft, stored)
   const given = <N extends keyof SourceDraft>(...names: N[]) =>
     Object.fromEntries(names.filter(name => draft[name] !== '').map(name => [name, draft[name]]))
   if (draft.kind === 's3') {
@@ -82,9 +82,21 @@ export const toSourceRequest = (draft: SourceDraft, stored: ShownSource | null =
   return {kind: 'sftp', port: Number(draft.port), ...given('host', 'user', 'path', 'hostKey', 'password', 'privateKey', 'passphrase')}
 }
 
-const httpsOf = ({url, letIn, bearer, user, password}: SourceDraft, kept: readonly string[]) => ({
-  kind: 'https',
-  url,
-  ...(letIn === 'bearer' ? bearer !== '' && {bearer} : kept.includes('bearer') && {bearer: null}),
-  ...(letIn === 'basic' ? (user !== '' || password !== '') && {basic: {user, password}} : kept.includes('basic') && {basic: null}),
-})
+/** Returns the URL without its date placeholders. Two URLs that differ only in dates are the same place to the API. */
+const placeOf = (url: unknown) => String(url).replaceAll(/\{date[^{}]*\}/g, '{date}')
+
+/**
+ * Removes the stored query and headers if the URL changes, because the form shows neither of them and the API accepts neither for another place. A
+ * query in the new URL replaces the stored one.
+ */
+const httpsOf = ({url, letIn, bearer, user, password}: SourceDraft, stored: ShownSource | null) => {
+  const kept = stored?.credentials ?? []
+  const hidden = placeOf(url) === placeOf(stored?.url) ? [] : ['query', 'headers'].filter(name => kept.includes(name))
+  return {
+    kind: 'https',
+    url,
+    ...Object.fromEntries(hidden.map(name => [name, null])),
+    ...(letIn === 'bearer' ? bearer !== '' && {bearer} : kept.includes('bearer') && {bearer: null}),
+    ...(letIn === 'basic' ? (user !== '' || password !== '') && {basic: {user, password}} : kept.includes('basic') && {basic: null}),
+  }
+}
