@@ -189,6 +189,35 @@ test('a schedule whose connection ended is moved to the only other connection', 
   assert.deepEqual(visitor.complaints, [])
 })
 
+test('a schedule whose template no longer names a connection gets one from its form, and loses it once the template names one again', async () => {
+  const {world} = here
+  const other = await world.connect(made.session, {user: 'zoe@other.example'})
+  const {path, template} = await makeSchedule(made.org, host)
+  const {name, description, connectorId, sources, flows} = (await ok(made.call('GET', template), 200)).template
+  const document = {name, description, sources, flows}
+  await ok(made.call('PUT', template, document), 200)
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, made.session)
+  await page.goto(`${world.url}/#/templates/${template.split('/').at(-1)}/schedules/${path.split('/').at(-1)}`)
+  await page.getByLabel('Name').fill('Renamed')
+  await page.getByRole('button', {name: 'Save'}).click()
+  const select = page.getByLabel('Connection', {exact: true})
+  assert.ok(await select.evaluate(input => (input as any).matches(':invalid')), 'a connection is required')
+  await select.selectOption(other)
+  await page.getByRole('button', {name: 'Save'}).click()
+  await page.getByText('Schedule saved').waitFor()
+  const readConnector = async () => (await ok(made.call('GET', path), 200)).schedule.connectorId
+  assert.equal(await readConnector(), other)
+  await ok(made.call('PUT', template, {...document, connectorId}), 200)
+  await page.reload()
+  await page.getByLabel('Name').fill('Renamed again')
+  await page.getByRole('button', {name: 'Save'}).click()
+  await page.getByText('Schedule saved').waitFor()
+  assert.equal(await readConnector(), null)
+  assert.deepEqual(visitor.complaints, [])
+})
+
 test('a page that was left no longer asks for the state of its job', async () => {
   const {path, template} = await makeSchedule(made.org, host)
   const visitor = await here.open()

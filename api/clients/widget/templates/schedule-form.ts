@@ -39,7 +39,7 @@ const fieldsOf = (schedule: Schedule | null, {starts = {}, connections = []}: Pi
   name: schedule?.name ?? starts.name ?? '',
   times: readCron(schedule?.cron ?? starts.cron ?? '0 5 * * *'),
   timezone: schedule?.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
-  connectorId: schedule?.connectorId ?? connections[0]?.id ?? null,
+  connectorId: schedule ? schedule.connectorId : (connections[0]?.id ?? null),
   declaredRows: schedule?.declaredRows ? String(schedule.declaredRows) : '',
   onDrift: schedule?.onDrift ?? 'stop',
   verify: (schedule?.verify ?? 'inherited') as VerifyDraft,
@@ -55,12 +55,18 @@ export const ScheduleForm = ({schedule, save, saveForTest, onDirty, again, ...gi
   const saved = schedule ? fieldsOf(schedule, given) : initial
   const form = useDraft(saved)
   const {draft, set, isDirty} = form
+  // A schedule has no connection if its template named one before.
+  const choices = [
+    ...(saved.connectorId === null && connections.length > 0 ? [{value: '', label: t.chooseAConnection}] : []),
+    ...connections.map(({id, name}) => ({value: id, label: name})),
+  ]
   useEffect(() => onDirty?.(isDirty), [isDirty])
   const kept: readonly string[] = schedule?.source.credentials ?? []
   const doing = useDoing(async (how: typeof save) => {
-    const {times, source, verify, ...rest} = draft
+    const {times, source, verify, connectorId, ...rest} = draft
     await how({
       ...rest,
+      ...(connections.length > 0 && {connectorId}),
       version: undefined,
       cron: toCron(times),
       declaredRows: draft.declaredRows === '' ? null : Number(draft.declaredRows),
@@ -84,7 +90,7 @@ export const ScheduleForm = ({schedule, save, saveForTest, onDirty, again, ...gi
       <${TextField} label=${t.name} required maxlength="200" value=${draft.name} onInput=${(name: string) => set({name})} />
       <${TimesFields} times=${draft.times} set=${(times: typeof draft.times) => set({times})} />
       <${ZoneField} value=${draft.timezone} onChange=${(timezone: string) => set({timezone})} />
-      ${connections.length > 1 && html`<${Select} label=${t.connection} value=${draft.connectorId} options=${connections.map(({id, name}) => ({value: id, label: name}))} onChange=${(connectorId: string) => set({connectorId})} />`}
+      ${choices.length > 1 && html`<${Select} label=${t.connection} required value=${draft.connectorId ?? ''} options=${choices} onChange=${(connectorId: string) => set({connectorId})} />`}
       <${SourceFields} draft=${draft.source} kept=${kept} set=${(change: Partial<SourceDraft>) => set({source: {...draft.source, ...change}})} />
       <${TextField} label=${t.maximumRowsPerRun} hint=${t.leaveEmptyForAllRows} type="number" min="1" value=${draft.declaredRows} onInput=${(declaredRows: string) => set({declaredRows})} />
       <${Select} label=${t.ifTheFileOrTheCrmNo} value=${draft.onDrift} options=${drifts} onChange=${(onDrift: string) => set({onDrift: onDrift as 'stop' | 'warn'})} />

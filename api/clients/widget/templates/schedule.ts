@@ -38,11 +38,11 @@ export const SchedulePage = ({params}: PageProps) => {
         client.get(address, {}, signal),
         client.get(inOrg(`/templates/${id}`), {}, signal),
       ])
-      // If the schedule names no connection, the template names one, so there is nothing to choose.
+      // A schedule names its connection only if the template names none.
       return {
         ...schedule,
         templateName: template.name,
-        connections: schedule.connectorId === null ? [] : await readConnections(schedule.connectorId, signal),
+        connections: template.connectorId === null ? await readConnections(schedule.connectorId, signal) : [],
       }
     },
     [address],

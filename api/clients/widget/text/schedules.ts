@@ -103,6 +103,7 @@ export const t = translate('schedules', {
   leaveEmptyForAllRows: 'Leave empty for all rows',
   ifTheFileOrTheCrmNo: 'If the file or the CRM no longer matches the template',
   connection: 'Connection',
+  chooseAConnection: 'Choose a connection',
   createSchedule: 'Create schedule',
   createTurnedOffAndTest: 'Create turned off, and test',
   scheduleCreatedTurnedOff: 'Schedule created, turned off',

@@ -105,6 +105,7 @@ export const schedules: typeof t = {
   leaveEmptyForAllRows: 'Leer lassen für alle Zeilen',
   ifTheFileOrTheCrmNo: 'Wenn Datei oder CRM nicht mehr zur Vorlage passen',
   connection: 'Verbindung',
+  chooseAConnection: 'Verbindung wählen',
   createSchedule: 'Zeitplan anlegen',
   createTurnedOffAndTest: 'Ausgeschaltet anlegen und testen',
   scheduleCreatedTurnedOff: 'Zeitplan angelegt, ausgeschaltet',
