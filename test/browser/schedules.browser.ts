@@ -218,6 +218,29 @@ test('a schedule whose template no longer names a connection gets one from its f
   assert.deepEqual(visitor.complaints, [])
 })
 
+test('the passphrase of an SFTP key is typed in the form', async () => {
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, made.session)
+  await page.goto(`${here.world.url}/#/templates/${made.path.split('/').at(-1)}/schedules/new`)
+  await page.getByLabel('Type').selectOption('SFTP server')
+  const typed = {
+    Name: 'With a key',
+    Host: 'sftp.example.com',
+    Path: '/leads.csv',
+    'Host key fingerprint': `SHA256:${'A'.repeat(43)}`,
+    User: 'ana',
+    'Private key': 'key',
+    Passphrase: 'open',
+  }
+  for (const [label, value] of Object.entries(typed)) await page.getByLabel(label, {exact: true}).fill(value)
+  await page.getByRole('button', {name: 'Create turned off, and test'}).click()
+  await page.getByRole('heading', {level: 1, name: 'With a key'}).waitFor()
+  const {schedules} = await ok(made.call('GET', `${made.path}/schedules`), 200)
+  assert.deepEqual(schedules.find((one: any) => one.name === 'With a key').source.credentials, ['privateKey', 'passphrase'])
+  assert.deepEqual(visitor.complaints, [])
+})
+
 test('a page that was left no longer asks for the state of its job', async () => {
   const {path, template} = await makeSchedule(made.org, host)
   const visitor = await here.open()

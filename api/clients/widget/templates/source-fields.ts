@@ -65,6 +65,7 @@ const Sftp = ({draft, kept, set}: FieldsProps) => html`
   <${TextField} label=${t.user} required autocomplete="off" value=${draft.user} onInput=${(user: string) => set({user})} />
   <${TextField} label=${t.password} hint=${keptHint(kept, 'password') ?? t.orAPrivateKey} type="password" autocomplete="new-password" value=${draft.password} onInput=${(password: string) => set({password})} />
   <${TextArea} label=${t.privateKey} hint=${keptHint(kept, 'privateKey') ?? t.inOpensshFormat} value=${draft.privateKey} onInput=${(privateKey: string) => set({privateKey})} />
+  <${TextField} label=${t.passphrase} hint=${keptHint(kept, 'passphrase') ?? t.onlyIfTheKeyIsEncrypted} type="password" autocomplete="off" value=${draft.passphrase} onInput=${(passphrase: string) => set({passphrase})} />
 `
 
 const Database = ({draft, kept, set}: FieldsProps) => html`

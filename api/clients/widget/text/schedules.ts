@@ -215,6 +215,8 @@ export const t = translate('schedules', {
   hostKeyFingerprint: 'Host key fingerprint',
   fingerprintHint: 'SHA256:…, from “ssh-keyscan host | ssh-keygen -lf -”',
   privateKey: 'Private key',
+  passphrase: 'Passphrase',
+  onlyIfTheKeyIsEncrypted: 'Only if the private key is encrypted',
   orAPrivateKey: 'Or a private key',
   inOpensshFormat: 'In OpenSSH format',
   newImport: 'New import',

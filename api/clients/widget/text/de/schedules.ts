@@ -218,6 +218,8 @@ export const schedules: typeof t = {
   hostKeyFingerprint: 'Fingerabdruck des Host-Schlüssels',
   fingerprintHint: 'SHA256:…, aus „ssh-keyscan host | ssh-keygen -lf -“',
   privateKey: 'Privater Schlüssel',
+  passphrase: 'Passphrase',
+  onlyIfTheKeyIsEncrypted: 'Nur wenn der private Schlüssel verschlüsselt ist',
   orAPrivateKey: 'Oder ein privater Schlüssel',
   inOpensshFormat: 'Im OpenSSH-Format',
   newImport: 'Neuer Import',
