@@ -32,7 +32,7 @@ export const readNotify = async (db: Db, notifyOf: NotifyOf): Promise<Notify | n
 
 /**
  * Replaces the recipients of a schedule, or of the org; null deletes them. E-mail goes only to members, so that the service never writes to
- * outsiders.
+ * outsiders. Stored addresses can stay after the operator removed SMTP_URL, so that the rest of the rule can be edited.
  */
 export const keepNotify = async (
   tx: Tx,
@@ -40,10 +40,11 @@ export const keepNotify = async (
   {org, schedule, notify}: NotifyOf & {notify: Notify | null},
 ): Promise<void> => {
   if (!notify) return void (await deleteRule(tx, {org, schedule}))
-  if (notify.emails.length > 0 && !config.SMTP_URL)
+  const stored = ((await findRule(tx, {org, schedule}))?.emails ?? []).map(normaliseAddress)
+  if (!config.SMTP_URL && notify.emails.some(email => !stored.includes(normaliseAddress(email))))
     throw new Refusal(
       'NOT_CONFIGURED',
-      'This deployment sends no e-mail. Leave out the addresses, use a webhook, or ask the operator to set SMTP_URL and MAIL_FROM',
+      'This deployment sends no e-mail. Leave out the new addresses, use a webhook, or ask the operator to set SMTP_URL and MAIL_FROM',
     )
   const people = await findPeople(tx, org, notify.emails)
   await assertEndpoints(tx, org, notify.endpoints)

@@ -1,5 +1,6 @@
 import test from 'ava'
 import {Webhook} from 'standardwebhooks'
+import {keepNotify} from '../../shared/notifications/notify.ts'
 import {addEndpoint} from '../../shared/notifications/webhooks.ts'
 import {type Receiver, startReceiver} from '../simulators/receiver.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, runImport} from '../support/importing.ts'
@@ -217,6 +218,10 @@ test('email notices are refused while email is not configured', async t => {
   t.deepEqual((await ok(org.call('PUT', notices, rule), 200)).notices, rule)
   await ok(org.call('DELETE', `/orgs/${org.org}/webhooks/${webhook.id}`), 200)
   t.deepEqual((await ok(org.call('GET', notices), 200)).notices, {...rule, endpoints: []})
+  const mailed = {emails: [email], endpoints: [], on: ['run.ended' as const]}
+  await house.db.transaction(tx => keepNotify(tx, {SMTP_URL: 'smtp://mail.example'}, {org: org.org, schedule: null, notify: mailed}))
+  const kept = {...mailed, on: ['run.held']}
+  t.deepEqual((await ok(org.call('PUT', notices, kept), 200)).notices, kept)
 })
 
 test('a private host listed for one org is refused to every other org', async t => {
