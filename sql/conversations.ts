@@ -95,19 +95,20 @@ export const deleteOldTurns = async (db: Db, {org, days, limit}: {org: string; d
   return rowCount
 }
 
-const Failures = z.object({
+const Failure = z.object({
   module: z.number(),
   outcome: z.number().transform(no => OUTCOMES[no]!),
   code: z.string().nullable(),
   count: z.number(),
 })
+export type Failure = z.output<typeof Failure>
 
 /**
  * Counts log entries of the write phase with the outcome failed, refused or unanswered, by module, outcome and code, most frequent first. Reads
- * the newest `most` entries of the run. Returns an empty list once the log is in storage.
+ * the newest `most` entries of the run that are in the database.
  */
 export const countFailures = (db: Db, {run, most, limit}: {run: number; most: number; limit: number}) =>
-  db.any(sql.type(Failures)`
+  db.any(sql.type(Failure)`
     select module, outcome, code, count(*) from (
       select module_no as module, phase, outcome, code from log_entries
       where run_no = ${run} and last_seq > (select next_seq - 1 - ${most} from run_heads where run_no = ${run})

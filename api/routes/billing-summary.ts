@@ -80,6 +80,7 @@ const BillingSummary = Answer({
   customer: z.boolean().describe('Whether the org is a customer of the payment provider, so that it has a portal'),
   checkoutOpen: z.boolean().describe('Whether a checkout page for a plan is open'),
   configured: z.boolean().describe('Whether this deployment sells anything'),
+  sandbox: z.boolean().describe('Whether the org is a sandbox, whose billing its production org manages'),
 })
 
 export default [

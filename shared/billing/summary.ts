@@ -40,6 +40,7 @@ export const readSummary = ({db, payment}: SummaryDeps, org: string) =>
       customer: Boolean(account?.customer),
       checkoutOpen: Boolean(account?.planCheckout),
       configured: payment.isConfigured,
+      sandbox: planStatus.sandbox,
     }
   })
 

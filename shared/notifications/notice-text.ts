@@ -8,6 +8,7 @@ export const sentenceOf = ({type, data}: Body): string => {
   if (type === 'run.held' && !data.counts) return 'An import was held, because too many of its rows ended badly, and was later deleted'
   if (type === 'usage.rows') return `${data.percent} % of the rows of this period are used`
   if (type === 'usage.credits') return `${data.percent} % of the AI credits included in this period are used`
+  if (type === 'billing.payment_failed' && data.of === 'credit_pack') return 'A payment for AI credits failed. Buy the pack again'
   return SENTENCES[type] ?? `Notification: ${type}`
 }
 
@@ -90,9 +91,20 @@ const inWords = (counts: Record<string, number>) => {
   return some.length > 0 ? some.map(([outcome, count]) => `${count} ${outcome}`).join(', ') : 'no rows'
 }
 
-/** Lists the top-level texts and numbers of a notice except the org: ids, codes, times and our own sentences. */
-export const detailsOf = ({org, ...data}: About): [name: string, value: string][] =>
-  Object.entries(data).flatMap(([name, value]) => (typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : []))
+/** Lists the top-level texts and numbers of a notice except the org: ids, codes, times, amounts of money and our own sentences. */
+export const detailsOf = ({org, currency, ...data}: About): [name: string, value: string][] =>
+  Object.entries(data).flatMap(([name, value]) => {
+    if (typeof value === 'number' && typeof currency === 'string' && AMOUNTS.has(name)) return [[name, inCurrency(value, currency)]]
+    return typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : []
+  })
+
+const AMOUNTS = new Set(['amount', 'refunded'])
+
+/** Writes an amount in the smallest unit of the currency in whole units, such as `49.00 EUR`. */
+const inCurrency = (amount: number, currency: string) => {
+  const {maximumFractionDigits: digits = 2} = new Intl.NumberFormat('en', {style: 'currency', currency}).resolvedOptions()
+  return `${(amount / 10 ** digits).toFixed(digits)} ${currency.toUpperCase()}`
+}
 
 /**
  * Lists the pages of the widget that show what a notice is about. The links of a delivery are not for people, because the API requires a bearer. A

@@ -34,6 +34,7 @@ test('the summary of an org without purchases lists what is sold', async t => {
     customer: false,
     checkoutOpen: false,
     configured: true,
+    sandbox: false,
     notices: [],
     autotopup: {enabled: false, packKey: null, threshold: null, monthlyCap: null, stopped: null, underWay: null},
     overage: {enabled: false, available: false},

@@ -1,6 +1,7 @@
 import anyTest, {type TestFn} from 'ava'
 import {listen} from '../../api/listen.ts'
 import {openModel} from '../../shared/assistant/model.ts'
+import {archiveAll} from '../../workers/archive.ts'
 import type {Answer, Question} from '../simulators/model/answers.ts'
 import {putOnCredits, usageOf} from '../support/ai.ts'
 import {openCalls} from '../support/client.ts'
@@ -221,10 +222,13 @@ test('the last run is reported by outcomes, codes and counts, without record con
   house.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, action: refusal})
   const {path, run} = await runImport(org, {csv, flow: accounts})
   model.script(calls('explain_issue', {kind: null, module: 'Accounts', field: null}), {text: 'Ah.'})
-  const answer = await chat(org, {message: 'What happened?', import: path.split('/').at(-1), place: ['run']})
-  const told = resultOf(answer).run
+  const explained = async () => resultOf(await chat(org, {message: 'What happened?', import: path.split('/').at(-1), place: ['run']})).run
+  const told = await explained()
   t.deepEqual(told.counts, run.counts)
   t.deepEqual(told.failures, [{module: 'Accounts', outcome: 'refused', code: 'INVALID_DATA', count: 1}])
+  await archiveAll({...house.tools, drain: new AbortController().signal})
+  model.script(calls('explain_issue', {kind: null, module: 'Accounts', field: null}), {text: 'Ah.'})
+  t.deepEqual(await explained(), told, 'the log is in storage')
   t.notRegex(model.received(), /Glump|Hurz/)
 })
 

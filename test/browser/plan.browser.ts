@@ -42,6 +42,18 @@ test('a payment is followed until the plan is active, and meanwhile nothing can 
   assert.deepEqual(visitor.complaints, [])
 })
 
+test('the plan page of a sandbox says who pays, and offers no trial and no purchase', async () => {
+  const owner = await here.world.makeOrg()
+  await here.world.hot.query('update orgs set sandbox = true where id = $1', [owner.org])
+  const visitor = await here.open()
+  await enter(visitor, owner.token)
+  await visitor.page.goto(`${here.world.url}/#/settings/plan`)
+  await visitor.page.getByText('The production org of this sandbox manages the plan and its payment.').waitFor()
+  await visitor.page.getByRole('heading', {name: 'Usage', exact: true}).waitFor()
+  assert.equal(await visitor.page.getByRole('main').getByRole('button').count(), 0)
+  assert.deepEqual(visitor.complaints, [])
+})
+
 for (const [look, options] of Object.entries({
   light: {},
   dark: {colorScheme: 'dark' as const},

@@ -1,7 +1,5 @@
-import type {Pool} from '../../../sql/database.ts'
 import type {Balance} from '../../billing/credits/balance.ts'
 import type {Config} from '../../config.ts'
-import type {Parsing} from '../../files/parser/pool.ts'
 import type {Queue} from '../../queue.ts'
 import type {Log} from '../../telemetry/log.ts'
 import {keepTurn} from '../conversations/store-turn.ts'
@@ -15,7 +13,12 @@ import {holdFor, instructions, messagesFor, mostSteps, mostTokens} from './promp
 import {toolSet} from './tool.ts'
 import {chatTools} from './tools.ts'
 
-type ChatDeps = {db: Pool; parsing: Parsing; queue: Queue; config: Pick<Config, 'MODEL_TIMEOUT_SECONDS'>; model: Model; log: Log}
+type ChatDeps = Parameters<typeof chatTools>[0] & {
+  queue: Queue
+  config: Pick<Config, 'MODEL_TIMEOUT_SECONDS'>
+  model: Model
+  log: Log
+}
 
 type ChatQuestion = ChatAsked & {message: string}
 

@@ -1,12 +1,17 @@
 import {z} from 'zod'
 import {findCheck, listCheckProblems} from '../../../sql/checks.ts'
-import {countFailures} from '../../../sql/conversations.ts'
-import type {Pool} from '../../../sql/database.ts'
+import {countFailures, type Failure} from '../../../sql/conversations.ts'
+import type {Hot, Pool} from '../../../sql/database.ts'
+import {findRecordsAt, OUTCOMES, outcomeNo, PHASES} from '../../../sql/run-log.ts'
 import {listRuns} from '../../../sql/runs.ts'
 import {Refusal} from '../../errors.ts'
 import type {CheckProblem} from '../../mapping/checks/problem.ts'
 import {describeRun} from '../../runs/describe.ts'
+import {assertStillKept} from '../../runs/kept.ts'
+import {readEntries} from '../../runs/log.ts'
 import {readRun} from '../../runs/names.ts'
+import {linesPerSegment} from '../../runs/segment.ts'
+import type {Storage} from '../../storage/storage.ts'
 import {fieldTest} from '../personal-columns.ts'
 import type {ChatContext} from './context.ts'
 import {chatTool, takeFitting} from './tool.ts'
@@ -16,13 +21,15 @@ const mostProblems = 30
 const mostFailures = 20
 /** Maximum number of log entries of a run that are counted, newest first. */
 const mostEntries = 100_000
+type ExplainDeps = {db: Pool; hot: Hot; storage: Storage}
+
 const noProblem = 'No such problem was found'
 
 /**
  * Returns at most 30 problems of the last check, and the counts of at most 20 kinds of failures of the newest run. Cells are masked. The CRM's own
  * messages are not sent, because they quote records.
  */
-export const explainIssue = (db: Pool) =>
+export const explainIssue = (deps: ExplainDeps) =>
   chatTool({
     name: 'explain_issue',
     description:
@@ -33,6 +40,7 @@ export const explainIssue = (db: Pool) =>
       field: z.string().max(200).nullish(),
     }),
     async run(context, asked) {
+      const {db} = deps
       const {import: found} = context
       if (!found) throw new Refusal('INVALID', 'The question names no import. Ask the user for the import')
       const check = await findCheck(db, {importNo: found.no, connector: found.connectorId})
@@ -44,7 +52,7 @@ export const explainIssue = (db: Pool) =>
         problems: some,
         more: more || problems.length > mostProblems || listed.length === mostLookedAt,
         ...(problems.length === 0 && {note: noProblem}),
-        run: await describeRunProblems(db, found.no, asked),
+        run: await describeRunProblems(deps, found.no, asked),
       }
     },
   })
@@ -83,12 +91,13 @@ const describeProblems = async ({files, personal, out}: ChatContext, problems: r
   })
 }
 
-const describeRunProblems = async (db: Pool, importNo: number, {module}: IssueQuery) => {
+const describeRunProblems = async (deps: ExplainDeps, importNo: number, {module}: IssueQuery) => {
+  const {db} = deps
   const [run] = await listRuns(db, {importNo, limit: 1})
   if (!run) return null
   const read = await readRun(db, run)
   const {state, outcome, counts, stop} = describeRun({run, importId: null, ...read})
-  const failures = await countFailures(db, {run: run.no, most: mostEntries, limit: mostFailures})
+  const failures = await readFailures(deps, run.no)
   const failureCounts = failures.map(({module: no, outcome: what, code, count}) => ({
     module: read.names.modules.find(one => one.no === no)?.apiName ?? null,
     outcome: what,
@@ -96,4 +105,26 @@ const describeRunProblems = async (db: Pool, importNo: number, {module}: IssueQu
     count,
   }))
   return {state, outcome, counts, stop: stop?.message ?? null, failures: failureCounts.filter(one => !module || one.module === module)}
+}
+
+const failed = new Set((['refused', 'unanswered', 'failed'] as const).map(outcomeNo))
+const writePhase = PHASES.indexOf('write')
+
+/** Counts the failures of the run's newest entries as `countFailures` does, also of a log in storage. */
+const readFailures = async (deps: ExplainDeps, run: number): Promise<readonly Failure[]> => {
+  const counted = await countFailures(deps.db, {run, most: mostEntries, limit: mostFailures})
+  // The log may have moved to storage while its entries were counted, so the place is read afterwards.
+  const {recordsAt, seq} = await findRecordsAt(deps.db, run)
+  if (recordsAt === 'db') return counted
+  const failures = new Map<string, Failure>()
+  for (let after = Math.max(0, seq - mostEntries); after < seq; after += linesPerSegment) {
+    for (const {module, phase, outcome, code} of await readEntries(deps, {run, after, limit: linesPerSegment})) {
+      if (phase !== writePhase || !failed.has(outcome)) continue
+      const key = JSON.stringify([module, outcome, code])
+      const count = (failures.get(key)?.count ?? 0) + 1
+      failures.set(key, {module, outcome: OUTCOMES[outcome]!, code, count})
+    }
+  }
+  await assertStillKept(deps.db, run)
+  return [...failures.values()].toSorted((one, other) => other.count - one.count).slice(0, mostFailures)
 }

@@ -1,7 +1,7 @@
 import test from 'ava'
 import {chatMessageOf} from '../../../shared/notifications/chat-message.ts'
 import {writeLetter} from '../../../shared/notifications/letter.ts'
-import {countsOf, pagesOf, sentenceOf} from '../../../shared/notifications/notice-text.ts'
+import {countsOf, detailsOf, pagesOf, sentenceOf} from '../../../shared/notifications/notice-text.ts'
 
 // The types of the widget are not part of the tests' program.
 const {findPage} = await import(new URL('../../../api/clients/widget/pages.ts', import.meta.url).href)
@@ -53,4 +53,21 @@ test('the notice of a run that was deleted since says so, and not that nothing w
   t.is(sentence('run.held', about), 'An import was held, because too many of its rows ended badly, and was later deleted')
   t.regex(sentence('run.held', {...about, counts: {}}), /Resume or cancel it$/)
   t.is(sentence('run.ended', {...about, counts: {}}), 'An import has ended and wrote nothing: no rows')
+})
+
+test('amounts of money are written in whole units with their currency', t => {
+  t.deepEqual(detailsOf({invoice: 'in_1', attempt: 1, amount: 4900, currency: 'eur'}), [
+    ['invoice', 'in_1'],
+    ['attempt', '1'],
+    ['amount', '49.00 EUR'],
+  ])
+  t.deepEqual(detailsOf({refunded: 1000, amount: 4905, currency: 'jpy'}), [
+    ['refunded', '1000 JPY'],
+    ['amount', '4905 JPY'],
+  ])
+})
+
+test('a failed payment for AI credits is announced as such, without an invoice to pay', t => {
+  t.is(sentence('billing.payment_failed', {of: 'credit_pack'}), 'A payment for AI credits failed. Buy the pack again')
+  t.is(sentence('billing.payment_failed', {invoice: 'in_1'}), 'A payment for the plan failed. Pay the invoice or change the card')
 })

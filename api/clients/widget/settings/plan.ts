@@ -94,8 +94,8 @@ type StandingProps = {summary: Json; usage: Json; waiting: Waiting; again: () =>
 const Standing = ({summary, usage, waiting, again}: StandingProps) => html`
   <${Current} summary=${summary} again=${again} />
   <${Usage} usage=${usage} />
-  ${summary.configured && may('admin', 'money') && html`<${ChangePlan} key=${summary.interval} summary=${summary} isWaiting=${waiting.awaited !== null} onChange=${waiting.start} /><${Charges} summary=${summary} isWaiting=${waiting.awaited !== null} again=${again} />`}
-  ${summary.configured && html`<${Closed} role="admin" change="money" />`}
+  ${isSold(summary) && may('admin', 'money') && html`<${ChangePlan} key=${summary.interval} summary=${summary} isWaiting=${waiting.awaited !== null} onChange=${waiting.start} /><${Charges} summary=${summary} isWaiting=${waiting.awaited !== null} again=${again} />`}
+  ${isSold(summary) && html`<${Closed} role="admin" change="money" />`}
 `
 
 const Current = ({summary, again}: {summary: Json; again: () => void}) => {
@@ -127,8 +127,10 @@ const Current = ({summary, again}: {summary: Json; again: () => void}) => {
   `
 }
 
-const mayStartTrial = ({plan, trial}: Json) => plan.key === 'free' && !trial && may('owner')
-const isOnTrial = ({status, subscription}: Json) => status === 'trialing' && !subscription
+/** The API refuses purchases and trials of a sandbox (403 `SANDBOX_ORG`). */
+const isSold = ({configured, sandbox}: Json) => configured && !sandbox
+const mayStartTrial = ({plan, trial, sandbox}: Json) => plan.key === 'free' && !trial && !sandbox && may('owner')
+const isOnTrial = ({status, subscription, sandbox}: Json) => status === 'trialing' && !subscription && !sandbox
 
 const Usage = ({usage}: {usage: Json}) => {
   const {rows, modules, schedules, credits} = usage

@@ -53,6 +53,7 @@ export const t = translate('plan', {
   aiCreditsNamed: (aiCredits: Part) => `${aiCredits} AI credits`,
   onlyBilledPer: {month: 'Only billed per month', year: 'Only billed per year'},
   nothingIsChargedForThisPlan: 'Nothing is charged for this plan.',
+  theProductionOrgPays: 'The production org of this sandbox manages the plan and its payment.',
   paidFrom: (trialEndsAt: Part) => `Paid from ${trialEndsAt}`,
   paidPer: {month: 'Paid per month', year: 'Paid per year'},
   endsOn: (end: Part) => `ends on ${end}`,

@@ -53,6 +53,7 @@ export const plan: typeof t = {
   aiCreditsNamed: aiCredits => `${aiCredits} KI-Credits`,
   onlyBilledPer: {month: 'Nur monatlich', year: 'Nur jährlich'},
   nothingIsChargedForThisPlan: 'Für diesen Tarif wird nichts berechnet.',
+  theProductionOrgPays: 'Die produktive Organisation dieser Sandbox verwaltet den Tarif und seine Bezahlung.',
   paidFrom: trialEndsAt => `Bezahlt ab ${trialEndsAt}`,
   paidPer: {month: 'Monatlich bezahlt', year: 'Jährlich bezahlt'},
   endsOn: end => `endet am ${end}`,
