@@ -48,6 +48,12 @@ const fieldsOf = (schedule: Schedule | null, {starts = {}, connections = []}: Pi
   version: schedule?.version,
 })
 
+/** The options of the connection. A schedule has no connection if its template named one before. */
+const choicesOf = (connections: Connection[], saved: string | null) => [
+  ...(saved === null && connections.length > 0 ? [{value: '', label: t.chooseAConnection}] : []),
+  ...connections.map(({id, name}) => ({value: id, label: name})),
+]
+
 export const ScheduleForm = ({schedule, save, saveForTest, onDirty, again, ...given}: FormProps) => {
   const {connections = []} = given
   // The default times of a new schedule can depend on today's weekday, so they are computed once.
@@ -55,11 +61,7 @@ export const ScheduleForm = ({schedule, save, saveForTest, onDirty, again, ...gi
   const saved = schedule ? fieldsOf(schedule, given) : initial
   const form = useDraft(saved)
   const {draft, set, isDirty} = form
-  // A schedule has no connection if its template named one before.
-  const choices = [
-    ...(saved.connectorId === null && connections.length > 0 ? [{value: '', label: t.chooseAConnection}] : []),
-    ...connections.map(({id, name}) => ({value: id, label: name})),
-  ]
+  const choices = choicesOf(connections, saved.connectorId)
   useEffect(() => onDirty?.(isDirty), [isDirty])
   const kept: readonly string[] = schedule?.source.credentials ?? []
   const doing = useDoing(async (how: typeof save) => {

@@ -2,23 +2,26 @@ import {filled, LONGEST_WRITTEN, shown} from './as-text.js'
 
 /**
  * `phone(text, callingCode?, trunk = '0')`: +4930123456 in E.164. A national number needs the calling code ("49") and loses its trunk digit
- * (Italy has none: ''). An extension stays, as " x12". Empty gives null; too few or too many digits are an error.
+ * (Italy has none: ''). With the code "1" of North America, the trunk digit is 1, an international number begins with 011, and a national
+ * one has ten digits. An extension stays, as " x12". Empty gives null; too few or too many digits are an error.
  */
-export const phone = (value, callingCode, trunk = '0') => {
+export const phone = (value, callingCode, givenTrunk) => {
   const text = filled(value, 'phone')
   if (text === null) return null
   const refuse = says => new RangeError(`helpers.phone: ${shown(text)} ${says}`)
   if (text.length > LONGEST_WRITTEN) throw refuse('is not a phone number')
   const [, main, extension] = /^(.*?)(?:\s*(?:;ext=|ext\.?|extension|durchwahl|x)\s*(\d{1,7}))?$/i.exec(text)
   if (!/^(tel:)?[\s(]*\+?[\d\s().\-–/\u2010\u2011]*$/i.test(main)) throw refuse('is not a phone number')
-  const international = main.includes('+') || main.replace(/\D/g, '').startsWith('00')
-  const digits = main.replace('(0)', international ? '' : '(0)').replace(/\D/g, '')
   const code = String(callingCode ?? '').replace(/\D/g, '')
+  const [trunk, exit] = code === '1' ? [givenTrunk ?? '1', /^(00|011)/] : [givenTrunk ?? '0', /^00/]
+  const international = main.includes('+') || exit.test(main.replace(/\D/g, ''))
+  const digits = main.replace('(0)', international ? '' : '(0)').replace(/\D/g, '')
   if (!international && !code) throw refuse('has no country; give its calling code: helpers.phone(value, "49")')
   const full = international
-    ? digits.replace(/^00/, '')
+    ? digits.replace(main.includes('+') ? /^00/ : exit, '')
     : `${code}${trunk && digits.startsWith(trunk) ? digits.slice(trunk.length) : digits}`
-  if (full.length < 7 || full.length > 15 || full.startsWith('0')) throw refuse('has too few or too many digits')
+  const isMisfit = code === '1' && !international && full.length !== 11
+  if (full.length < 7 || full.length > 15 || full.startsWith('0') || isMisfit) throw refuse('has too few or too many digits')
   return `+${full}${extension ? ` x${extension}` : ''}`
 }
 
