@@ -229,6 +229,11 @@ test('the last run is reported by outcomes, codes and counts, without record con
   await archiveAll({...house.tools, drain: new AbortController().signal})
   model.script(calls('explain_issue', {kind: null, module: 'Accounts', field: null}), {text: 'Ah.'})
   t.deepEqual(await explained(), told, 'the log is in storage')
+  await house.hot.query('update runs set expired_at = lading_now() where id = $1', [run.id])
+  model.script(calls('explain_issue', {kind: null, module: 'Accounts', field: null}), {text: 'Ah.'})
+  const expired = await explained()
+  t.deepEqual({...expired, note: ''}, {...told, failures: null, note: ''}, 'the counts stay')
+  t.regex(expired.note, /Only its counts are left/)
   t.notRegex(model.received(), /Glump|Hurz/)
 })
 

@@ -6,7 +6,7 @@ export type FollowRunInput = {org: string /** `id`: the import. */; id: string; 
 
 /**
  * Yields the events of a run until its end. After a lost connection, it continues after the last received event.
- * Throws after five minutes without a response, and at once if the first request meets an unknown host, a certificate error or another server.
+ * Throws after five minutes without a successful response, and at once if the first request meets an unknown host, a certificate error or another server.
  */
 export const followRun = (
   client: Client,

@@ -97,14 +97,20 @@ const describeRunProblems = async (deps: ExplainDeps, importNo: number, {module}
   if (!run) return null
   const read = await readRun(db, run)
   const {state, outcome, counts, stop} = describeRun({run, importId: null, ...read})
-  const failures = await readFailures(deps, run.no)
+  const about = {state, outcome, counts, stop: stop?.message ?? null}
+  const failures = await readFailures(deps, run.no).catch(error => {
+    if (error instanceof Refusal) return error
+    throw error
+  })
+  // The records may have been deleted, or the storage may be closed. What else is known is still an answer.
+  if (failures instanceof Refusal) return {...about, failures: null, note: failures.message}
   const failureCounts = failures.map(({module: no, outcome: what, code, count}) => ({
     module: read.names.modules.find(one => one.no === no)?.apiName ?? null,
     outcome: what,
     code,
     count,
   }))
-  return {state, outcome, counts, stop: stop?.message ?? null, failures: failureCounts.filter(one => !module || one.module === module)}
+  return {...about, failures: failureCounts.filter(one => !module || one.module === module)}
 }
 
 const failed = new Set((['refused', 'unanswered', 'failed'] as const).map(outcomeNo))

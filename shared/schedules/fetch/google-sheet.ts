@@ -4,7 +4,8 @@ import type {Outbound, OutboundAnswer} from '../outbound/outbound.ts'
 import {SourceFailure} from './failure.ts'
 import type {Bounds} from './fetch.ts'
 
-const sheetAddress = /^https:\/\/docs\.google\.com\/spreadsheets\/d\/([\w-]{10,200})(?:[/?#]|$)/i
+/** A browser adds the domain of an organisation, or the number of a second account. A sheet that is published to the web has an id after `/e/`. */
+const sheetAddress = /^https:\/\/docs\.google\.com\/(?:a\/[\w.-]{1,253}\/)?spreadsheets\/(?:u\/\d{1,3}\/)?d\/((?:e\/)?[\w-]{10,200})(?:[/?#]|$)/i
 
 /**
  * Converts the link of a Google spreadsheet to the address of a CSV export. `gid` in the link names the sheet that is exported; without `gid`,
@@ -14,11 +15,13 @@ export const exportAddressOf = (url: string): string => {
   const [, id] = sheetAddress.exec(url) ?? []
   if (id === undefined || /\/export(?:[?#]|$)/.test(url)) return url
   const [, gid] = /[?&#]gid=(\d{1,20})/.exec(url) ?? []
-  return `https://docs.google.com/spreadsheets/d/${id}/export?format=csv${gid === undefined ? '' : `&gid=${gid}`}`
+  const sheet = gid === undefined ? '' : `&gid=${gid}`
+  if (id.startsWith('e/')) return `https://docs.google.com/spreadsheets/d/${id}/pub?output=csv${sheet && `${sheet}&single=true`}`
+  return `https://docs.google.com/spreadsheets/d/${id}/export?format=csv${sheet}`
 }
 
 export const isSheetExport = (url: URL): boolean =>
-  url.hostname === 'docs.google.com' && /^\/spreadsheets\/d\/[\w-]+\/export$/.test(url.pathname)
+  url.hostname === 'docs.google.com' && /^\/spreadsheets\/d\/(?:[\w-]+\/export|e\/[\w-]+\/pub)$/.test(url.pathname)
 
 /** The limit on redirects of one export. Google answers with one or two. */
 const mostRedirects = 3

@@ -22,11 +22,14 @@ export const chooseRun = (loadedImport: LoadedImport, {dryRun}: {dryRun: boolean
 export const newestPreview = (loadedImport: LoadedImport): Run | null =>
   previewsOf(loadedImport).find(({endedAt}) => endedAt !== null) ?? null
 
-/** Whether a dry run still shows what a run over all rows would do. A run that ended after the dry run may have written the rows. */
+/**
+ * Whether a dry run still shows what a run over all rows would do. A run that ended after the dry run may have written the rows. A later dry run of
+ * some rows does not matter.
+ */
 export const isCurrentPreview = (loadedImport: LoadedImport, {id, stale}: Run): boolean =>
   stale === false &&
   newestPreview(loadedImport)?.id === id &&
-  runsOf(loadedImport).find(run => run.endedAt !== null && (!run.dryRun || run.id === id))?.id === id
+  runsOf(loadedImport).find(run => run.endedAt !== null && !(run.dryRun && run.rows !== null && !run.retryOf && !run.undoOf))?.id === id
 
 /** Returns the dry runs over all rows of the import, newest first. Dry runs of retries and undos are left out. */
 export const previewsOf = (loadedImport: LoadedImport): Run[] =>

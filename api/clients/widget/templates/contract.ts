@@ -40,7 +40,7 @@ const Editor = ({template, contract, again}: EditorProps) => {
     const {contract: proposed, files} = await client.get<Json>(`${address}/proposal`)
     const accepted = Math.max(0, ...files.map((file: {accepted: number}) => file.accepted))
     setLearnt(accepted === 0 ? t.noFileWasAccepted : t.learntFrom(accepted))
-    if (accepted > 0) form.set(toFields(draftOf(slots, proposed.sources)))
+    if (accepted > 0) form.set(toFields(draftOf(columnsOf(drafts), proposed.sources)))
   })
   const save = useDoing(async () => {
     await client.put(address, {sources: contractIn(drafts)}, {'if-match': `"${contract.version}"`})

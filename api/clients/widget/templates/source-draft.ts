@@ -82,16 +82,21 @@ export const toSourceRequest = (draft: SourceDraft, stored: ShownSource | null =
   return {kind: 'sftp', port: Number(draft.port), ...given('host', 'user', 'path', 'hostKey', 'password', 'privateKey', 'passphrase')}
 }
 
-/** Returns the URL without its date placeholders. Two URLs that differ only in dates are the same place to the API. */
-const placeOf = (url: unknown) => String(url).replaceAll(/\{date[^{}]*\}/g, '{date}')
+/** Returns the URL without its date placeholders. Two URLs that differ only in dates or in spelling are the same place to the API. */
+const placeOf = (url: unknown): string => {
+  const text = String(url).replaceAll(/\{date[^{}]*\}/g, '{date}')
+  return URL.canParse(text) ? new URL(text).href : text
+}
 
 /**
  * Removes the stored query and headers if the URL changes, because the form shows neither of them and the API accepts neither for another place. A
- * query in the new URL replaces the stored one.
+ * query in the new URL replaces the stored one. The headers stay if only the query is new.
  */
 const httpsOf = ({url, letIn, bearer, user, password}: SourceDraft, stored: ShownSource | null) => {
   const kept = stored?.credentials ?? []
-  const hidden = placeOf(url) === placeOf(stored?.url) ? [] : ['query', 'headers'].filter(name => kept.includes(name))
+  const [typed, saved] = [placeOf(url), placeOf(stored?.url)]
+  const isSamePath = typed.replace(/[?#].*/, '') === saved
+  const hidden = [...(typed === saved ? [] : ['query']), ...(isSamePath ? [] : ['headers'])].filter(name => kept.includes(name))
   return {
     kind: 'https',
     url,

@@ -3,7 +3,7 @@ import type {IncomingMessage, ServerResponse} from 'node:http'
 import {createServer} from 'node:https'
 import type {AddressInfo} from 'node:net'
 import test, {type ExecutionContext} from 'ava'
-import {exportAddressOf} from '../../../../shared/schedules/fetch/google-sheet.ts'
+import {exportAddressOf, isSheetExport} from '../../../../shared/schedules/fetch/google-sheet.ts'
 import {FileSource} from '../../../../shared/schedules/fetch/main.ts'
 import {makeCertificate} from '../../../simulators/certificate.ts'
 import {openDoor} from './fetch-fixture.ts'
@@ -17,6 +17,11 @@ test('the link of a sheet becomes the address of its CSV export, and other addre
   t.is(exportAddressOf(`${link}/edit?gid=34#gid=34`), `${csv}&gid=34`)
   t.is(exportAddressOf(`${link}/edit?usp=sharing`), csv)
   t.is(exportAddressOf(link), csv)
+  t.is(exportAddressOf(`https://docs.google.com/spreadsheets/u/1/d/${id}/edit#gid=0`), `${csv}&gid=0`)
+  t.is(exportAddressOf(`https://docs.google.com/a/example.com/spreadsheets/d/${id}/edit`), csv)
+  const published = `https://docs.google.com/spreadsheets/d/e/2PACX-${id}/pub`
+  t.is(exportAddressOf(`${published}html?gid=5&single=true`), `${published}?output=csv&gid=5&single=true`)
+  t.true(isSheetExport(new URL(exportAddressOf(`${published}?output=csv`))))
   for (const other of [
     `${link}/export?format=xlsx`,
     `https://docs.google.com.evil.example/spreadsheets/d/${id}/edit`,
