@@ -4,7 +4,10 @@ import {type Db, sql, type Tx} from './database.ts'
 
 const Empty = z.object({})
 
-/** The codes for what a batch or an unsettled entry does with a row. `again`: an unanswered create was sent again and refused. */
+/**
+ * The codes for what a batch or an unsettled entry does with a row. `again`: a later write of a row with an unanswered create was
+ * answered, which proves nothing about the create.
+ */
 export const EXTERNAL_STEP_CODES = {create: 0, update: 1, again: 2, replace: 3} as const
 
 /**
@@ -154,7 +157,10 @@ export const keepMatched = (
     order by module, key
     on conflict (chain_no, module_no, row_key) do nothing`)
 
-/** Lists those of `records` that an unsettled update of the chain or a batch in flight of the run targets. */
+/**
+ * Lists those of `records` that an unsettled entry of the chain or a batch in flight of the run targets. A row with an unanswered create keeps its
+ * entry after an answered update, so it lists the record of that update too.
+ */
 export const listOpenTargets = (tx: Tx, {run, chain, module, records}: {run: number; chain: number; module: number; records: string[]}) =>
   tx.anyFirst(sql.type(z.object({target: z.string()}))`
     select target from unsettled

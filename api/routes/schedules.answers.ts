@@ -12,7 +12,9 @@ const HeldFile = Answer({
   version: Count('The version of the contract that the file did not meet'),
   breaches: z.array(Breach).describe('The first 100 expectations that the file does not meet'),
   total: Count('The expectations that the file does not meet'),
-  decision: FiringRow.shape.decision.describe('What a person decided. Null: the file waits, unless `importId` is null, because its import was deleted'),
+  decision: FiringRow.shape.decision.describe(
+    'What a person decided. Null: the file waits, unless `importId` is null, because its import was deleted',
+  ),
   decidedAt: Moment('When a person decided').nullable().describe('When a person decided. Null: see `decision`'),
 }).meta({id: 'HeldFile', description: 'A file that a data contract held before its first row'})
 

@@ -127,7 +127,9 @@ export const XlsxOptions = z
     ...xlsx,
     decimals: xlsx.decimals
       .nullable()
-      .describe('As in a reader, and the default if the sheet has such decimals; null keeps the digits of the file'),
+      .describe(
+        'As in a reader, and the default if the sheet has such decimals; null keeps the digits of the file until the next change of an option',
+      ),
   })
   .partial()
 export type XlsxOptions = z.infer<typeof XlsxOptions>

@@ -1,7 +1,8 @@
+import {isDeepStrictEqual} from 'node:util'
 import {z} from 'zod'
 import type {Tx} from '../../sql/database.ts'
 import {type HeldFileRow, lockHeldFile, setFileDiscarded, setFiringTemplateVersion} from '../../sql/held-files.ts'
-import {findImport, replaceTemplateCopy} from '../../sql/imports.ts'
+import {findImport, readTemplateFlows, replaceTemplateCopy} from '../../sql/imports.ts'
 import {lockSchedule, type Schedule} from '../../sql/schedules.ts'
 import type {TemplateRow} from '../../sql/templates.ts'
 import {recordChanges} from '../configuration/change.ts'
@@ -20,6 +21,7 @@ import {documentOf} from '../mapping/templates/template.ts'
 import type {Editor} from '../mapping/templates/write.ts'
 import type {Queue} from '../queue.ts'
 import {startRun} from '../runs/start.ts'
+import {type FileSource, isQuery} from './fetch/source.ts'
 import {noSchedule, runOptionsOf} from './schedule.ts'
 
 type HeldFileInput = {editor: Editor; template: string; schedule: string; firing: string}
@@ -41,16 +43,16 @@ export const acceptHeldFile = async (
   {adapt}: {adapt: boolean},
 ): Promise<AcceptResult> => {
   const {org} = input.editor
-  const {importId, held} = await deps.db.transaction(async tx => {
-    const {template, file} = await lockHeld(tx, input)
+  const {importId, held, keepReader} = await deps.db.transaction(async tx => {
+    const {template, schedule, file} = await lockHeld(tx, input)
     const kept = {...file, importId: file.importId ?? refuseGone()}
     await copyCorrectedTemplate(tx, {org, template, file: kept})
-    return kept
+    return {...kept, keepReader: isQuery(schedule.source as FileSource)}
   })
   const found = await findImport(deps.db, {org, id: importId})
   // An import whose file lacked columns is still a draft, because the file was not read as its slot defines. Filling the slots reads the file,
   // which takes long, so no lock is held meanwhile.
-  if (found?.state === 'draft') await fillSlots(deps, {org, importId}, held.files)
+  if (found?.state === 'draft') await fillSlots(deps, {org, importId}, held.files, {keepReader})
   // The stored breaches do not suffice: there are at most 100, and a file that lacked columns was not checked further.
   const {breaches} = adapt ? await checkImport(deps, {org, importId}) : {breaches: []}
   return deps.db.transaction(async tx => {
@@ -71,7 +73,10 @@ export const acceptHeldFile = async (
   })
 }
 
-/** Deletes the import of a held file, unless a person deleted it before. The same file is not run again until the template or its contract changes, or a firing has `again`. */
+/**
+ * Deletes the import of a held file, unless a person deleted it before. The same file is not run again until the template or its contract changes, or
+ * a firing has `again`.
+ */
 export const discardHeldFile = ({db}: Pick<SourceDeps, 'db'>, input: HeldFileInput): Promise<void> =>
   db.transaction(async tx => {
     const {schedule, file} = await lockHeld(tx, input)
@@ -80,17 +85,20 @@ export const discardHeldFile = ({db}: Pick<SourceDeps, 'db'>, input: HeldFileInp
     await record(tx, input, {schedule, decision: 'discarded'})
   })
 
-type CopyInput = {org: string; template: TemplateRow; file: {id: string; importId: string}}
+type CopyInput = {org: string; template: TemplateRow; file: HeldFile & {importId: string}}
 
 /**
  * Copies the template's present version into a draft, so that a person can correct the template and then accept the file. A draft is a file that did
- * not fit the version of its import. Copies nothing if the template now names another connection.
+ * not fit the version of its import. Copies nothing if the template now names another connection or has other slots than the file was held for, or
+ * if a person changed the flows of the import.
  */
-const copyCorrectedTemplate = async (tx: Tx, {org, template, file: {id, importId}}: CopyInput): Promise<void> => {
-  const {no, state, templateVersion, connectorId} = await lockOpenImport(tx, {org, importId})
+const copyCorrectedTemplate = async (tx: Tx, {org, template, file: {id, importId, held}}: CopyInput): Promise<void> => {
+  const {no, state, templateVersion, connectorId, flows} = await lockOpenImport(tx, {org, importId})
   const {version} = template
   if (state !== 'draft' || templateVersion === version || (template.connectorId ?? connectorId) !== connectorId) return
   const document = documentOf(template)
+  const [slots, heldSlots] = [document.sources, held.files].map(some => some.map(({slot}) => slot).toSorted())
+  if (!isDeepStrictEqual(slots, heldSlots) || !isDeepStrictEqual(flows, await readTemplateFlows(tx, no))) return
   await replaceTemplateCopy(tx, {no, template, slots: openSlots(document), flows: document.flows})
   await setFiringTemplateVersion(tx, {firing: id, version})
 }

@@ -1,5 +1,12 @@
 import test from 'ava'
-import {columnsOf, contractIn, draftOf, fromFields, type SourceContract, toFields} from '../../api/clients/widget/templates/contract-draft.ts'
+import {
+  columnsOf,
+  contractIn,
+  draftOf,
+  fromFields,
+  type SourceContract,
+  toFields,
+} from '../../api/clients/widget/templates/contract-draft.ts'
 
 const sourceOf = (name: string): SourceContract => ({
   slot: 'main',

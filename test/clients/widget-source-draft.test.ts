@@ -21,7 +21,10 @@ test('a new URL removes the stored query and headers, which the form does not sh
   t.deepEqual(save(url.replace('yyyy-MM-dd', 'yyyyMMdd')), {kind: 'https', url: url.replace('yyyy-MM-dd', 'yyyyMMdd')})
   const changed = 'https://files.example.com/leads.csv'
   t.deepEqual(save(changed), {kind: 'https', url: changed, query: null, headers: null})
-  t.deepEqual(save('HTTPS://Files.example.com/{date:yyyy-MM-dd}.csv'), {kind: 'https', url: 'HTTPS://Files.example.com/{date:yyyy-MM-dd}.csv'})
+  t.deepEqual(save('HTTPS://Files.example.com/{date:yyyy-MM-dd}.csv'), {
+    kind: 'https',
+    url: 'HTTPS://Files.example.com/{date:yyyy-MM-dd}.csv',
+  })
   t.deepEqual(save(`${url}?signature=x`), {kind: 'https', url: `${url}?signature=x`, query: null}, 'the headers are for the same path')
   t.deepEqual(SourceChange.parse(save(`${changed}?signature=x`)), {kind: 'https', url: changed, query: 'signature=x', headers: null})
 })

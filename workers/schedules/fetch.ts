@@ -5,6 +5,7 @@ import type {CsvOptions} from '../../shared/files/reader.ts'
 import {sampleBytes} from '../../shared/files/text/sniff.ts'
 import {type SpooledFile, spool} from '../../shared/runs/results/spool.ts'
 import {fetchSource, fillPlaceholders} from '../../shared/schedules/fetch/main.ts'
+import {isQuery} from '../../shared/schedules/fetch/source.ts'
 import type {Outbound} from '../../shared/schedules/outbound/outbound.ts'
 import {sourceOf} from '../../shared/schedules/schedule.ts'
 import type {Firing} from '../../sql/firings.ts'
@@ -13,7 +14,7 @@ import type {Schedule} from '../../sql/schedules.ts'
 import type {Work} from '../worker.ts'
 
 export type FetchDeps = Work & {outbound: Outbound}
-/** `reader`: the options of a file that Lading wrote from a database query. They take precedence over those of the template. */
+/** `reader`: the options of a file that Lading wrote from a database query. Those of the template do not apply to it. */
 export type FetchedFile = {name: string; charset?: string | undefined; sha256: string; file: SpooledFile; reader?: CsvOptions | undefined}
 
 /**
@@ -28,8 +29,7 @@ export const fetchFile = async (work: FetchDeps, schedule: Schedule, {dueAt}: Pi
   const {name, contentType, charset, stream} = await fetchSource(outbound, source, {org: schedule.org, limitBytes, signal: work.signal})
   const hash = createHash('sha256')
   const file = await spool(hashed(checked(stream, contentType), hash))
-  const isQuery = source.kind === 'postgres' || source.kind === 'mysql'
-  return {name, charset, sha256: hash.digest('hex'), file, reader: isQuery ? jsonReader : undefined}
+  return {name, charset, sha256: hash.digest('hex'), file, reader: isQuery(source) ? jsonReader : undefined}
 }
 
 async function* hashed(chunks: AsyncIterable<Uint8Array>, hash: Hash) {

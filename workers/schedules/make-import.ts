@@ -115,7 +115,7 @@ const add = (work: MakeDeps, place: {org: string; importId: string}, {slot, fetc
     return addForSlot(work, place, named, {fromSource: first.id, sheet: reader.sheet, label})
   // The encoding chosen in the template takes precedence, because servers often send one charset for all files.
   const charset = 'encoding' in reader ? undefined : fetched.charset
-  return addForSlot(work, place, named, {name: fetched.name, label, charset, reader: fetched.reader, body: fetched.file.open()!})
+  return addForSlot(work, place, named, {name: fetched.name, label, charset, ownReader: fetched.reader, body: fetched.file.open()!})
 }
 
 const columnsOf = (source: Source) => {

@@ -45,7 +45,7 @@ const readSample = async (work: FetchDeps, {org, id}: Schedule, {fetched, templa
   const parsing = parseHere(work)
   const {slot, reader} = documentOf(template).sources[0]!
   const key = `${org}/test-fetches/${id}`
-  const stated = {...reader, ...fetched.reader} as ReaderOptions
+  const stated: ReaderOptions = fetched.reader ?? reader
   const upload = {body: fetched.file.open()!, maxBytes: Number.POSITIVE_INFINITY, storage, key}
   const isStated = Object.keys(stated).length > 0
   try {

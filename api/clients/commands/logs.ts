@@ -26,7 +26,8 @@ export default (cli: Cli, program: Command) => {
     .addHelpText(
       'after',
       `
-With --json, every entry is one line. --failed shows the last attempt of a row; with --follow, each attempt that failed.
+With --json, every entry is one line. --failed shows the last attempt of a row.
+With --follow, it shows each attempt that failed.
 
 Examples:
   lading logs run_01k9… --failed

@@ -18,6 +18,8 @@ type File = {
   name: string
   label?: string | undefined
   reader?: ReaderOptions | undefined
+  /** The options of a file that Lading wrote, such as the rows of a query. Neither `reader` nor the options of the slot apply to it. */
+  ownReader?: ReaderOptions | undefined
   /** The charset of the request's content type. */
   charset?: string | undefined
   body: Readable
@@ -66,18 +68,23 @@ export const addForSlot = async (deps: SourceDeps, place: OfImport, named: strin
 /** Applies the slot's cleaning and choices. Throws if a column that cleaning names is missing. */
 export const cleanForSlot = async (deps: SourceDeps, place: OfSource, named: string): Promise<Source> => {
   const slot = (await findSlot(deps, place, named))!
-  return readAsSlot(deps, place, {...slot, reader: {}} as ImportSlot)
+  return readAsSlot(deps, place, withoutReader(slot))
 }
 
-/** Reads the files with the options of the slots, then binds them. Throws if they do not fit. The new reading is kept even then. */
-export const fillSlots = async (deps: SourceDeps, place: OfImport, bound: BoundSources[]) => {
+const withoutReader = (slot: ImportSlot): ImportSlot => ({...slot, reader: {}}) as ImportSlot
+
+/**
+ * Reads the files with the options of the slots, then binds them. Throws if they do not fit. The new reading is kept even then. `keepReader`: the
+ * files keep their reader options, because Lading wrote them.
+ */
+export const fillSlots = async (deps: SourceDeps, place: OfImport, bound: BoundSources[], {keepReader = false} = {}) => {
   const found = await findImport(deps.db, {org: place.org, id: place.importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
   const slots = slotsOf(found)
   for (const {slot: named, sourceId} of bound) {
     const slot = slots.find(one => one.slot === named) ?? refuseSlot(slots, named, [named])
     await findImportSource(deps.db, {...place, sourceId})
-    await readAsSlot(deps, {...place, sourceId}, slot)
+    await readAsSlot(deps, {...place, sourceId}, keepReader ? withoutReader(slot) : slot)
   }
   return deps.db.transaction(async tx => {
     const {import: filled, issues} = await bindWhatFits(tx, {...place, sources: bound})
@@ -105,9 +112,9 @@ const takeForSlot = async (
 ): Promise<ReadSource> => {
   if ('sourceId' in file) return (await findImportSource(deps.db, {...place, ...file})).source
   if ('fromSource' in file) return addSheet(deps, {...place, ...file, label: file.label ?? slot?.label})
-  const {name, label = slot?.label ?? name, reader, charset, body, onSource} = file
-  const {kept, reader: ofSlot} = partEncoding(slot?.reader ?? {})
-  const stated = slot ? ({...ofSlot, ...reader} as ReaderOptions) : reader
+  const {name, label = slot?.label ?? name, reader, ownReader, charset, body, onSource} = file
+  const {kept, reader: ofSlot} = partEncoding(ownReader ?? slot?.reader ?? {})
+  const stated = ownReader ?? (slot ? ({...ofSlot, ...reader} as ReaderOptions) : reader)
   const named = {charset, kept}
   const onSlotSource = onSource && ((tx: Tx, source: Source) => onSource(tx, source, slot?.slot ?? null))
   return addSource(deps, {...place, name, label, reader: stated, named, body, onSource: onSlotSource})

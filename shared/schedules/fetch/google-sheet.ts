@@ -5,7 +5,8 @@ import {SourceFailure} from './failure.ts'
 import type {Bounds} from './fetch.ts'
 
 /** A browser adds the domain of an organisation, or the number of a second account. A sheet that is published to the web has an id after `/e/`. */
-const sheetAddress = /^https:\/\/docs\.google\.com\/(?:a\/[\w.-]{1,253}\/)?spreadsheets\/(?:u\/\d{1,3}\/)?d\/((?:e\/)?[\w-]{10,200})(?:[/?#]|$)/i
+const sheetAddress =
+  /^https:\/\/docs\.google\.com\/(?:a\/[\w.-]{1,253}\/)?spreadsheets\/(?:u\/\d{1,3}\/)?d\/((?:e\/)?[\w-]{10,200})(?:[/?#]|$)/i
 
 /**
  * Converts the link of a Google spreadsheet to the address of a CSV export. `gid` in the link names the sheet that is exported; without `gid`,

@@ -153,6 +153,9 @@ export const FileSource = z
   })
 export type FileSource = z.output<typeof FileSource>
 
+/** Whether the file is made from the rows of a database query. */
+export const isQuery = ({kind}: Pick<FileSource, 'kind'>): boolean => kind === 'postgres' || kind === 'mysql'
+
 const Changed = [
   Https.extend({
     query: clearable(Https.shape.query),

@@ -11,7 +11,11 @@ import {assertOwner, pauseIfStorageFailed} from '../run-endings.ts'
 import type {Op} from '../settle/verdict.ts'
 
 /** An operation of a job as it is stored, with all that its settlement needs. */
-type StoredOp = {target: string | null; row: Omit<ImportRow, BinaryField | 'lockKeys' | 'known'> & {matchKey: string | null}}
+type StoredOp = {
+  target: string | null
+  /** Earlier releases stored `marks` in a form that is no Buffer. */
+  row: Omit<ImportRow, BinaryField | 'lockKeys' | 'known'> & {matchKey: string | null; marks?: unknown}
+}
 /** The fields that JSON cannot hold. The settlement packs the marks again. */
 type BinaryField = 'matchKey' | 'sentDigest' | 'marks'
 
@@ -51,7 +55,7 @@ const packOp = ({target, row: {matchKey, lockKeys: _, known: __, sentDigest: ___
   row: {...row, matchKey: matchKey?.toString('base64') ?? null},
 })
 
-const unpackOp = ({target, row}: StoredOp): Op => ({
+const unpackOp = ({target, row: {marks: _, ...row}}: StoredOp): Op => ({
   target,
-  row: {...row, lockKeys: [], marks: null, matchKey: row.matchKey === null ? null : Buffer.from(row.matchKey, 'base64')},
+  row: {...row, lockKeys: [], matchKey: row.matchKey === null ? null : Buffer.from(row.matchKey, 'base64')},
 })
