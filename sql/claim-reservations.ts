@@ -47,8 +47,8 @@ export const deleteReservation = (db: Db, {chain, module, recordId, id}: ClaimRe
     delete from takes where chain_no = ${chain} and module_no = ${module} and record_id = ${recordId} and id = ${id}`)
 
 /**
- * Whether another row of the chain created, claimed or updated the record, or any row, even this one, left the record as it was. Misses an update by
- * a row of an external engine that created another record before, because a row keeps the record that it created.
+ * Whether another row of the chain created, claimed or updated the record. Also true if any row, including this one, only found it or left it
+ * unchanged. Limit: the row of an external engine keeps the record that it created, so its later update of another record is not found.
  */
 export const isRecordHeld = (tx: Tx, {chain, module, key, recordId}: RecordRef) =>
   tx.exists(sql.type(Empty)`

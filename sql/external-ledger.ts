@@ -5,8 +5,8 @@ import {type Db, sql, type Tx} from './database.ts'
 const Empty = z.object({})
 
 /**
- * The codes for what a batch or an unsettled entry does with a row. `again`: a later write of a row with an unanswered create was
- * answered, which proves nothing about the create.
+ * The codes for the write of a row in a batch or an unsettled entry. `again`: the row has an unanswered create, and the CRM answered a later
+ * write. This answer does not show whether the create succeeded.
  */
 export const EXTERNAL_STEP_CODES = {create: 0, update: 1, again: 2, replace: 3} as const
 
@@ -158,8 +158,8 @@ export const keepMatched = (
     on conflict (chain_no, module_no, row_key) do nothing`)
 
 /**
- * Lists those of `records` that an unsettled entry of the chain or a batch in flight of the run targets. A row with an unanswered create keeps its
- * entry after an answered update, so it lists the record of that update too.
+ * Lists those of `records` that are the target of an unsettled entry of the chain, or of a batch in flight of the run. After an answered update, a
+ * row with an unanswered create keeps its entry, so the updated record is listed too.
  */
 export const listOpenTargets = (tx: Tx, {run, chain, module, records}: {run: number; chain: number; module: number; records: string[]}) =>
   tx.anyFirst(sql.type(z.object({target: z.string()}))`

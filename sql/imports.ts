@@ -36,7 +36,7 @@ export const insertImport = (db: Db, {id, org, connector, name, person}: NewImpo
       ${begun && sql.jsonb(begun.flows as never)})
     returning ${columns}`)
 
-/** Replaces what an import has from its template. Its slots lose their files. */
+/** Replaces the slots and flows that an import copied from its template. The slots lose their files. */
 export const replaceTemplateCopy = (tx: Tx, {no, template, slots, flows}: ImportFromTemplate & {no: number}) =>
   tx.query(sql.type(z.object({}))`
     update imports set template_version = ${template.version}, slots = ${sql.jsonb(slots as never)}, flows = ${sql.jsonb(flows as never)},

@@ -3,9 +3,9 @@ import {nameStatement} from './named-statement.ts'
 /**
  * The settlement (T2) in one statement. Its parameters are the columns of a `Settlement`. The `gate` part locks the run's head before any
  * admission changes, so that intents and settlements that change the same admissions cannot deadlock. If a retry updates a row that only found its
- * record before, the row is patched again, because the rules of patches depend on `how`. A row that created or claimed a record keeps it if it updates
- * another one, because only this entry names the created record. New rows of the chain are inserted without `on conflict`, which would cost 48 bytes of
- * write-ahead log for each. No other settlement can insert them: the head allows one at a time.
+ * record before, the row is patched again, because the rules of patches depend on `how`. If a row created or claimed a record and then updates another one, its
+ * entry keeps the first record, because no other entry names it. New rows of the chain are inserted without `on conflict`, which would cost 48 bytes
+ * of write-ahead log for each. No other settlement can insert them, because the lock on the run's head allows one settlement at a time.
  */
 export const settleNamed =
   nameStatement(`with gone as (delete from sends where run_no = @run::bigint and batch_no = any(@batches::bigint[]) and fence <= @fence::bigint returning 1),

@@ -104,8 +104,8 @@ export const listReturnedRows = (db: Db, {chain, run, after, limit}: RowsOfRun) 
 
 /**
  * Lists the run's rows with an unanswered create, ordered by module and key. Kind 0: the last send of the row was such a create. A later update, or
- * a refusal, proves nothing about the unanswered create. `target`: the record of that update. Leaves out rows that have a record of this run, except
- * an updated one: the row's report names the possible second record.
+ * a refusal, proves nothing about the unanswered create. `target`: the record of that update. Leaves out a row that created or claimed a record in
+ * this run, because its report names the possible second record.
  */
 export const listUnknownRows = (db: Db, {chain, run, after, limit}: RowsOfRun) =>
   db.any(sql.type(UnknownRow)`

@@ -100,7 +100,7 @@ export const detailsOf = ({org, currency, ...data}: About): [name: string, value
 
 const AMOUNTS = new Set(['amount', 'refunded'])
 
-/** Writes an amount in the smallest unit of the currency in whole units, such as `49.00 EUR`. */
+/** Writes an amount for people. The amount is in the smallest unit of the currency: 4900 becomes `49.00 EUR`. */
 const inCurrency = (amount: number, currency: string) => {
   const {maximumFractionDigits: digits = 2} = new Intl.NumberFormat('en', {style: 'currency', currency}).resolvedOptions()
   return `${(amount / 10 ** digits).toFixed(digits)} ${currency.toUpperCase()}`

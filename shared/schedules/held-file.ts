@@ -88,9 +88,9 @@ export const discardHeldFile = ({db}: Pick<SourceDeps, 'db'>, input: HeldFileInp
 type CopyInput = {org: string; template: TemplateRow; file: HeldFile & {importId: string}}
 
 /**
- * Copies the template's present version into a draft, so that a person can correct the template and then accept the file. A draft is a file that did
- * not fit the version of its import. Copies nothing if the template now names another connection or has other slots than the file was held for, or
- * if a person changed the flows of the import.
+ * Replaces the slots and flows of a held file's import by those of the template's present version. So a person can correct the template and then
+ * accept the file. Changes nothing if the import is ready, or if a person changed its flows. Also changes nothing if the template now has another
+ * connection or other slots.
  */
 const copyCorrectedTemplate = async (tx: Tx, {org, template, file: {id, importId, held}}: CopyInput): Promise<void> => {
   const {no, state, templateVersion, connectorId, flows} = await lockOpenImport(tx, {org, importId})

@@ -54,7 +54,7 @@ export const batchHooks = (pipeline: RowPipeline) => ({
   },
   over: pipeline.closing.signal,
   resending: (rows: ImportRow[]) => {
-    // A resent row whose nested rows need room frees none, so neither its batch nor another one may wait for it.
+    // These rows wait for room under the row limit, so they free none. A batch that waited for them would wait for ever.
     for (const row of rows) pipeline.resending.delete(row)
     return pipeline.resending.size > 0 || pipeline.unanswered.count() > 0
   },

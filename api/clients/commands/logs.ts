@@ -77,8 +77,8 @@ const logs = async (cli: Cli, given: string, {follow, failed}: Logs) => {
 const isUnwritten = ({outcome, code}: Json) => unwritten.includes(outcome) && !needless.includes(code)
 
 /**
- * Returns the final entries of rows that were not written, in the order of the log. Holds only entries of rows with a failure in memory. An answer
- * may precede an `unanswered` entry of its attempt, so the log is read again if such an entry would be final.
+ * Returns the final entries of rows that were not written, in the order of the log. Keeps only the entries of rows that failed in memory. The answer
+ * of an attempt may stand before its `unanswered` entry. So if an `unanswered` entry would be final, the log is read again to find the answer.
  */
 export const readFailed = async (read: () => AsyncIterable<Json>): Promise<Json[]> => {
   const finals = new Map<string, Json>()
@@ -95,7 +95,10 @@ export const readFailed = async (read: () => AsyncIterable<Json>): Promise<Json[
   return [...finals.values()].filter(isUnwritten).toSorted((one, other) => one.seq - other.seq)
 }
 
-/** Whether `entry` is final instead of `held`: the highest attempt decides, and in an attempt the last answer, even before an `unanswered` entry. */
+/**
+ * Whether `entry` replaces `held` as the final entry of its row. The higher attempt wins. Within an attempt, the last answer wins, even if an
+ * `unanswered` entry follows it.
+ */
 const replaces = (entry: Json, held: Json): boolean => {
   if (entry.outcome === 'made_after_no_answer') return false
   if (entry.attempt !== held.attempt) return entry.attempt > held.attempt

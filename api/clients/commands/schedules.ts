@@ -229,7 +229,7 @@ const turn = async ({out, open}: Cli, given: string, enabled: boolean) => {
   out.answer({schedule: turned}, `${clean(turned.name)} is ${enabled ? `on; next at ${nextOf(out, turned, turned.next[0])}` : 'off'}`)
 }
 
-/** Finds the newest firing whose file waits for a decision, among the newest 200 of the schedule. A file without its import is gone. */
+/** Finds the newest firing whose file waits for a decision, among the newest 200 of the schedule. Skips a file whose import was deleted. */
 const findHeld = async (session: Session, given: string) => {
   const {at, schedule} = await find(session, given)
   const {firings: newest} = await session.client.get(`${at}/firings`, {limit: 200})

@@ -102,7 +102,7 @@ const describeRunProblems = async (deps: ExplainDeps, importNo: number, {module}
     if (error instanceof Refusal) return error
     throw error
   })
-  // The records may have been deleted, or the storage may be closed. What else is known is still an answer.
+  // The records may have been deleted, or the storage may be unavailable. Then the answer has only the counts.
   if (failures instanceof Refusal) return {...about, failures: null, note: failures.message}
   const failureCounts = failures.map(({module: no, outcome: what, code, count}) => ({
     module: read.names.modules.find(one => one.no === no)?.apiName ?? null,
@@ -116,10 +116,10 @@ const describeRunProblems = async (deps: ExplainDeps, importNo: number, {module}
 const failed = new Set((['refused', 'unanswered', 'failed'] as const).map(outcomeNo))
 const writePhase = PHASES.indexOf('write')
 
-/** Counts the failures of the run's newest entries as `countFailures` does, also of a log in storage. */
+/** Counts the failures of the run's newest entries by the rules of `countFailures`, including a log in storage. */
 const readFailures = async (deps: ExplainDeps, run: number): Promise<readonly Failure[]> => {
   const counted = await countFailures(deps.db, {run, most: mostEntries, limit: mostFailures})
-  // The log may have moved to storage while its entries were counted, so the place is read afterwards.
+  // The log may have moved to storage while its entries were counted, so its location is read afterwards.
   const {recordsAt, seq} = await findRecordsAt(deps.db, run)
   if (recordsAt === 'db') return counted
   const failures = new Map<string, Failure>()

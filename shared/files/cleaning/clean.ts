@@ -157,8 +157,8 @@ const setCell = ({cells, faults, numeric}: FileRow, at: number, value: string) =
 }
 
 /**
- * A filled cell is of the same kind as the cell above: it has the same fault, or is a number too. A blank row stays blank, unless the table has only the
- * named columns.
+ * Copies the cell above, with its fault and its kind, into each blank cell of the named columns. A blank row stays blank, because it separates groups.
+ * In a table that has only the named columns, it is filled.
  */
 const fillDown = (places: number[]): Apply => {
   const last = new Map<number, {cell: string; fault: string | undefined; isNumeric: boolean}>()

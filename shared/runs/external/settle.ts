@@ -235,10 +235,10 @@ const enterEnd = (sheet: Sheet, sheetEntry: SheetEntry, end: WriteEnd) => {
   // If this create and the unanswered creates share no unique value, the CRM may have stored several records.
   const mayExistTwice = isMade && isOpen && rowState.creates > 0 && !uniqueKeysOf(batch, at, rowState).hasUniqueKey
   kept.push({...name, recordId: end.recordId, how: isMade ? HOW.made : HOW.updated, matchKey: null, writtenAt, mayExistTwice})
-  // The chain entry keeps the record that the row made. So the time of this write goes to the entry of the row that made the updated record.
+  // A row's chain entry keeps the record that the row created. If the row updates another record, the entry of that record's creator gets the time.
   const isOther = !isMade && hasMade(rowState) && rowState.recordId !== end.recordId
   if (isOther && writtenAt) sheet.rewritten.push({module: batch.module, recordId: end.recordId, writtenAt})
-  // An answered update, like a refusal, proves nothing about an unanswered create.
+  // An answered update or a refusal does not show whether an unanswered create succeeded.
   if (isOpen && !isMade && rowState.creates > 0) addUnsettled(sheet, sheetEntry, EXTERNAL_STEP_CODES.again)
   else if (isOpen) closed.push(name)
   if (mayExistTwice) logOutcome(sheet, sheetEntry, {outcome: 'made_after_no_answer', attempt: 0, recordId: end.recordId})

@@ -27,8 +27,8 @@ export const describeGroups = async (
 
 /**
  * Finds the groups in which a row differs from the plan. Such a group is stale as a whole, because the rows of a record are replaced
- * together. If the group has an unanswered write, a change of the record is ignored, because that write may be the change. Rows that the plan
- * sends in the create of their record may then be replaced instead.
+ * together. If the group has an unanswered write, a change of the record is ignored, because that write may have made it. Such
+ * a group may also replace the rows of a record that the plan creates together with its rows.
  */
 export const findStaleGroups = async (
   ctx: Context,

@@ -42,7 +42,7 @@ export type AdmissionHooks = {
   bulkJob?: number
   /** Resolves when a step of the pass has ended; throws the cause if the pass ended. */
   change(): Promise<void>
-  /** Whether other rows that are already counted wait to be sent again. `rows`: rows that wait for room themselves. */
+  /** Whether rows other than `rows` count towards the row limit and wait to be sent again. `rows`: the rows that wait for room under the limit. */
   resending(rows: ImportRow[]): boolean
 }
 

@@ -24,7 +24,7 @@ export const newestPreview = (loadedImport: LoadedImport): Run | null =>
 
 /**
  * Whether a dry run still shows what a run over all rows would do. A run that ended after the dry run may have written the rows. A later dry run of
- * some rows does not matter.
+ * some rows does not make it outdated.
  */
 export const isCurrentPreview = (loadedImport: LoadedImport, {id, stale}: Run): boolean =>
   stale === false &&

@@ -15,7 +15,7 @@ type EditRowProps = {importId: string; source: string; row: number; cells: Cell[
 
 /**
  * Whether the person may correct the cells of a row. This requires the operator role, an ended run that can be retried, and a row that
- * failed or was refused. A row that only lacks tags is written, so a retry does not write its cells.
+ * failed or was refused. A row that only lacks tags counts as written, so a retry does not write its cells again.
  */
 export const canFix = ({run, row: {entries}}: {run: Run; row: RunRow}): boolean =>
   isOver(run) &&

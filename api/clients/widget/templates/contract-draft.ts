@@ -67,12 +67,12 @@ export const draftOf = (slots: readonly Slot[], contract: readonly SourceContrac
     }
   })
 
-/** Returns the columns of a draft. A proposal that lacks one of them expects nothing of it. */
+/** Returns the columns of a draft, so that a learnt draft replaces the expectations of each of them. */
 export const columnsOf = (drafts: readonly SourceDraft[]): Slot[] =>
   drafts.map(({slot, columns}) => ({slot, columns: columns.map(({name}) => name)}))
 
 type FileDraft = Omit<SourceDraft, 'columns'>
-/** The draft of a contract by file and column. If two people change a contract, the changes of each column are merged apart. */
+/** The draft of a contract by file and column. If two people change a contract, each column is merged separately. */
 export type ContractFields = Record<string, FileDraft | ColumnDraft>
 
 export const toFields = (drafts: readonly SourceDraft[]): ContractFields =>

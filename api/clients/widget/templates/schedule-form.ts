@@ -44,11 +44,11 @@ const fieldsOf = (schedule: Schedule | null, {starts = {}, connections = []}: Pi
   onDrift: schedule?.onDrift ?? 'stop',
   verify: (schedule?.verify ?? 'inherited') as VerifyDraft,
   source: draftOf(schedule?.source ?? null),
-  // The form takes the saved values after each save, also if only a credential changed, which the API does not return.
+  // A new version makes the form take the saved values. The API returns no credentials, so their change alone would not be seen.
   version: schedule?.version,
 })
 
-/** The options of the connection. A schedule has no connection if its template named one before. */
+/** The choices of the field for the connection. The stored schedule names none if its template named one when the schedule was saved. */
 const choicesOf = (connections: Connection[], saved: string | null) => [
   ...(saved === null && connections.length > 0 ? [{value: '', label: t.chooseAConnection}] : []),
   ...connections.map(({id, name}) => ({value: id, label: name})),
