@@ -106,6 +106,7 @@ test('a template opened by the command menu shows none of the unsaved values of 
   await page.keyboard.press('Control+k')
   await page.getByRole('combobox', {name: 'Find a page'}).fill('suppliers')
   await page.getByRole('option', {name: /Suppliers of the month/, selected: true}).waitFor()
+  page.once('dialog', dialog => dialog.accept())
   await page.keyboard.press('Enter')
   await page.getByRole('heading', {level: 1, name: 'Suppliers of the month'}).waitFor()
   assert.equal(await page.getByLabel('No repeats: number').isChecked(), false)
