@@ -9,8 +9,9 @@ type ReadResult = {reader: unknown; evidence: SourceEvidence}
 type ChosenEncoding = {encoding: string; how: 'stated' | 'template'}
 
 /**
- * A workbook whose options change is read with `decimals: shortest` unless the options say otherwise. If the encoding changes, `badBytes` is removed unless the options set it again. `keptEncoding`, the template's encoding, is used only if the bytes
- * do not show the encoding and no user has chosen one.
+ * If the options of a workbook change, `decimals: shortest` is added unless the options have `decimals`. If the encoding changes, `badBytes` is
+ * removed unless the options set it again. `keptEncoding`, the template's encoding, is used only if the bytes do not show the encoding and no user
+ * has chosen one.
  */
 export const changeReader = (
   source: ReadResult,

@@ -47,8 +47,8 @@ const describeFormat = ({format, reading}: Rules, usual: string) => {
 
 /**
  * With a format of the mapping, tries that format, then ISO 8601 unless the format begins with the year. Without a format, tries ISO 8601 and dates
- * with a month's name or the year first, which are unambiguous, then the column's date order. If the column has no date order, tries the org's date format, also with a
- * time after the date.
+ * with a month's name or the year first, which are unambiguous, then the column's date order. If the column has no date order, tries the org's date
+ * format, also with a time after the date.
  */
 const momentOf = (text: string, {format, reading}: Rules): Moment | null => {
   if (format !== undefined) {

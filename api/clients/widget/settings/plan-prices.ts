@@ -18,7 +18,10 @@ export const describeOffer = ({prices, intervals}: {prices: Prices; intervals: s
   return {price: priceOf(prices, interval as Interval), note: savingNote(prices, interval as Interval), isOffered}
 }
 
-/** Describes the price and the next payment of a subscription. Says so if the plan costs nothing, or if the production org of a sandbox pays. Empty in a trial without a subscription. */
+/**
+ * Describes the price and the next payment of a subscription. Says so if the plan costs nothing, or if the production org of a sandbox pays. Empty in
+ * a trial without a subscription.
+ */
 export const describePayment = (summary: Json): string => {
   const {status, subscription, interval, cancelsAt, sandbox} = summary
   if (sandbox) return t.theProductionOrgPays
