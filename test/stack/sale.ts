@@ -15,17 +15,23 @@ const prices = {
 
 /**
  * Sets up prices, portal and webhook endpoint at the payment stand-in, as an operator does with `lading billing setup`. Call it before the API
- * starts, because the API then verifies them. If the setup fails, the stack starts nevertheless.
+ * starts, because the API then verifies them. Repeats a failed setup, because a busy machine may exceed its timeouts. After the third failure, the
+ * stack starts nevertheless.
  */
 export const openSale = async (directory: string, {cwd, env}: Pick<SupervisorOptions, 'cwd' | 'env'>): Promise<void> => {
   const file = join(directory, 'prices.json')
   fs.writeFileSync(file, JSON.stringify(prices))
   const supervisor = openSupervisor({cwd, env})
+  const command = ['node', 'shared/billing/setup-command.ts', 'setup', '--prices', file]
   try {
-    await supervisor.complete({name: 'sale', command: ['node', 'shared/billing/setup-command.ts', 'setup', '--prices', file]})
-  } catch (error) {
-    console.error((error as Error).message)
+    for (let failures = 0; failures < mostFailures; failures++) {
+      const error = await supervisor.complete({name: 'sale', command}).catch(error => error as Error)
+      if (!error) return
+      console.error(error.message)
+    }
   } finally {
     await supervisor.stop()
   }
 }
+
+const mostFailures = 3

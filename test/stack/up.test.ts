@@ -51,7 +51,7 @@ test('lading up serves an import, ends with the process that started it, and res
   t.true(first.pids.length > 9, 'two launchers, the stack, Postgres, two stand-ins, the API and the workers')
 
   const webLog = () => fs.readFileSync(join(data, 'logs', 'web.log'), 'utf8')
-  t.regex(await until(webLog, text => text.includes('selling verified')), /"problems":0,"msg":"selling verified"/)
+  t.regex(await until(webLog, text => text.includes('selling verified')), /"problems":0,"msg":"selling verified"/, first.output)
 
   const busy = await home.run(['up', '--port', `${port}`, '--directory', 'other'], {command})
   t.is(busy.code, 1)

@@ -159,7 +159,7 @@ test.serial('formatted numbers reach the CRM as displayed, or as stored where th
   await run(path)
   t.deepEqual(written(), [
     ['501', 12.35, 0.25],
-    ['50', 7, 0.07],
+    ['50', 7, 0.08],
   ])
   t.deepEqual((await results(path, ended)).lines, lines, 'the results of a run stay as it read the file')
 })

@@ -46,9 +46,9 @@ const describeFormat = ({format, reading}: Rules, usual: string) => {
 }
 
 /**
- * With a format of the mapping, tries that format, then ISO 8601 unless the format begins with the year. Without a format, tries ISO 8601 and dates
- * with a month's name or the year first, which are unambiguous, then the column's date order. If the column has no date order, tries the org's date
- * format, also with a time after the date.
+ * With a format of the mapping, tries that format, then ISO 8601 unless the format begins with the year. Without a format, tries what is unambiguous:
+ * ISO 8601, dates with a month's name and, in a column of a file, other dates with the year first. Then tries the column's date order. If the column
+ * has no date order, tries the org's date format, also with a time after the date.
  */
 const momentOf = (text: string, {format, reading}: Rules): Moment | null => {
   if (format !== undefined) {
@@ -56,7 +56,7 @@ const momentOf = (text: string, {format, reading}: Rules): Moment | null => {
     const read = typeof known === 'string' ? null : known.read(text)
     return read ?? (/^y/i.test(format) ? null : isoMoment(text))
   }
-  const certain = isoMoment(text) ?? namedMoment(text) ?? orderedMoment(text, 'ymd')
+  const certain = isoMoment(text) ?? namedMoment(text) ?? (reading ? orderedMoment(text, 'ymd') : null)
   if (certain) return certain
   if (reading?.dateOrder) return orderedMoment(text, reading.dateOrder)
   return reading?.dateFormat === undefined ? null : momentAs(reading.dateFormat, text)
