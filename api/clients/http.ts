@@ -137,6 +137,24 @@ export async function* readPages<T = Json>(
   }
 }
 
+/** The maximum number of items that every paged list of the API returns at once. */
+const mostOfPage = 100
+
+/** Reads the first `limit` items of a list, from as many pages as needed. */
+export const readFirst = async <T = Json>(
+  client: Client,
+  path: string,
+  name: string,
+  {limit, ...query}: Query & {limit: number},
+): Promise<T[]> => {
+  const items: T[] = []
+  for await (const item of readPages<T>(client, path, name, {...query, limit: Math.min(limit, mostOfPage)})) {
+    items.push(item)
+    if (items.length === limit) break
+  }
+  return items
+}
+
 /**
  * Returns the ETag in the strong form that `If-Match` needs. A compressing proxy marks ETags as weak (`W/`), but does not change the version in them.
  */

@@ -2,7 +2,7 @@ import test from 'ava'
 import {listHosts} from '../../shared/crm/hosts.ts'
 import {openHome} from '../support/cli-process.ts'
 import {companies, openCompanies} from '../support/companies.ts'
-import {accountRows, accounts, type Org, ok, prepareImport} from '../support/importing.ts'
+import {accountRows, accounts, type Org, ok, openOrg, prepareImport} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
@@ -208,4 +208,16 @@ test('the advice for an external run names commands that work for it', async t =
   const active = await authorise({connectorId: org.connector})
   for (const command of ['runs', 'cancel'])
     t.true((await home.run([command, active])).out.endsWith(`\nNext: lading logs ${active} --follow\n`), command)
+})
+
+test('a list has as many items as asked for, also beyond one page of the API', async t => {
+  const {call, org: id, connector} = await openOrg(house, 'zoe@other.example')
+  const {secret} = await ok(call('POST', `/orgs/${id}/tokens`, {name: 'ci'}), 201)
+  for (let n = 0; n < 103; n++) await ok(call('POST', `/orgs/${id}/imports`, {name: `Many ${n}`, connectorId: connector}), 201)
+  const {out} = await openHome({LADING_URL: house.url, LADING_TOKEN: secret}).run(['imports', '-n', '102', '--json'])
+  const names = JSON.parse(out).imports.map(({name}: any) => name)
+  t.deepEqual(
+    names,
+    Array.from({length: 102}, (_, n) => `Many ${102 - n}`),
+  )
 })

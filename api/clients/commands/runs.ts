@@ -7,12 +7,10 @@ import {clean, count, describeOutcome} from '../cli/phrases.ts'
 import {runProgress, sumCounts} from '../cli/progress.ts'
 import {readReasons} from '../cli/reasons.ts'
 import type {Cli, Session} from '../cli/session.ts'
-import type {Json} from '../http.ts'
+import {type Json, readFirst} from '../http.ts'
 import {describeRunState} from '../run-state.ts'
 
 const usualLimit = 20
-/** The maximum number of runs of an org that the API lists at once. */
-const mostRuns = 100
 
 export default (cli: Cli, program: Command) => {
   program
@@ -46,7 +44,7 @@ export default (cli: Cli, program: Command) => {
 type Options = {limit: number}
 
 const listImports = async ({out}: Cli, {client, path}: Session, limit: number) => {
-  const {imports} = await client.get(path('imports'), {limit, lastRun: true})
+  const imports = await readFirst(client, path('imports'), 'imports', {limit, lastRun: true})
   const rows = imports.map((one: Json) => [
     one.id,
     one.name,
@@ -61,7 +59,7 @@ const listImports = async ({out}: Cli, {client, path}: Session, limit: number) =
 }
 
 const listNewestRuns = async ({out}: Cli, {client, path}: Session, limit: number) => {
-  const {runs} = await client.get(path('runs'), {limit: Math.min(limit, mostRuns)})
+  const runs = await readFirst(client, path('runs'), 'runs', {limit})
   const rows = runs.map((run: Json) => [run.id, run.importName ?? '-', ...cellsOf(out, run)])
   out.answer({runs}, () =>
     rows.length
@@ -74,7 +72,7 @@ const runHeads = [{head: 'KIND'}, {head: 'STARTED'}, {head: 'STATE'}, {head: 'RO
 const cellsOf = (out: Output, run: Json) => [kindOf(run), out.time(run.startedAt ?? run.authorisedAt), stateOf(run), countsOf(run)]
 
 const listRuns = async ({out}: Cli, {client, path}: Session, {id, limit}: {id: string; limit: number}) => {
-  const {runs} = await client.get(path(`imports/${encodeURIComponent(id)}/runs`), {limit})
+  const runs = await readFirst(client, path('runs'), 'runs', {import: id, limit})
   const rows = runs.map((run: Json) => [run.id, ...cellsOf(out, run)])
   out.answer({runs}, () =>
     rows.length

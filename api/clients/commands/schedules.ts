@@ -8,7 +8,7 @@ import {wholeNumber} from '../cli/options.ts'
 import type {Output} from '../cli/output.ts'
 import {clean, plural, size} from '../cli/phrases.ts'
 import type {Cli, Session} from '../cli/session.ts'
-import {type Json, readPages} from '../http.ts'
+import {type Json, readFirst, readPages} from '../http.ts'
 import {pause} from '../pause.ts'
 
 export default (cli: Cli, program: Command) => {
@@ -129,7 +129,7 @@ const show = async ({out, open}: Cli, given: string) => {
 const firings = async ({out, open}: Cli, given: string, limit: number) => {
   const session = await open()
   const {at} = await find(session, given)
-  const {firings: found} = await session.client.get(`${at}/firings`, {limit})
+  const found = await readFirst(session.client, `${at}/firings`, 'firings', {limit})
   const rows = found.map((one: Json) => [out.time(one.dueAt), one.by, one.state, one.outcome ?? '', reasonOf(one.reason), one.runId ?? ''])
   out.answer({firings: found}, () => (rows.length ? out.table(heads.firings, rows) : 'This schedule has not fired yet'))
 }
