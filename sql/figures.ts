@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type Db, sql} from './database.ts'
+import {isUnowned} from './unowned-runs.ts'
 
 const Figure = z.object({figure: z.string(), a: z.string(), b: z.string(), value: z.number()})
 
@@ -34,9 +35,7 @@ const underWay = sql.fragment`
   unowned as (
     select greatest(0, extract(epoch from lading_now() - greatest(lease_until, coalesce(live.started_at, live.authorised_at), live.resume_at))) as seconds
     from live join run_heads using (run_no) join orgs on orgs.id = org_id and closed_at is null
-    where engine = 'worker' and lease_until < lading_now()
-      and (state <> 'paused' or stop is not null or (resume_at < lading_now()
-        and not exists (select from connectors where connectors.id = connector_id and writes_paused and not dry_run)))),
+    where ${isUnowned}),
   ended as (
     select run_no, import_no, ended_at, engine, expired_at from runs where state = 'ended' order by id desc limit ${newest})`
 
@@ -75,6 +74,12 @@ const crm = sql.fragment`
     left join connectors on state = known group by 2
   union all select 'connections_paused', '', '', count(*) from connectors where writes_paused and state = 'connected'`
 
+/** SQL for the webhook endpoints that fail and have a notice to deliver. Without one, nothing is sent that could show whether they still fail. */
+const failing = sql.fragment`
+  failing as (
+    select failing_since from webhook_endpoints e join orgs on orgs.id = e.org_id and closed_at is null where enabled and failing_since is not null
+      and exists (select from deliveries where endpoint_id = e.id and deliveries.state = 'pending'))`
+
 const due = sql.fragment`
   select 'deliveries', 'webhook', '', count(*) from deliveries where state = 'pending' and endpoint_id is not null
   union all select 'deliveries', 'mail', '', count(*) from deliveries where state = 'pending' and person_id is not null
@@ -82,8 +87,8 @@ const due = sql.fragment`
     join orgs on orgs.id = org_id and closed_at is null where state = 'pending' and person_id is not null and next_at <= lading_now()
   union all select 'notice_seconds', '', '', coalesce(max(extract(epoch from lading_now() - notices.created_at)), 0)
     from notices join orgs on orgs.id = org_id and closed_at is null where expanded_at is null
-  union all select 'endpoints_failing', '', '', count(*) from webhook_endpoints where enabled and failing_since is not null
-  union all select 'endpoint_failing_seconds', '', '', coalesce(max(extract(epoch from lading_now() - failing_since)), 0) from webhook_endpoints where enabled
+  union all select 'endpoints_failing', '', '', count(*) from failing
+  union all select 'endpoint_failing_seconds', '', '', coalesce(max(extract(epoch from lading_now() - failing_since)), 0) from failing
   union all select 'schedules_overdue', '', '', count(*) from schedules join orgs on orgs.id = org_id and closed_at is null where next_due_at < lading_now()
   union all select 'schedule_overdue_seconds', '', '', coalesce(max(extract(epoch from lading_now() - next_due_at)), 0)
     from schedules join orgs on orgs.id = org_id and closed_at is null where next_due_at < lading_now()
@@ -93,7 +98,7 @@ const due = sql.fragment`
 const money = sql.fragment`
   select 'payment_events', status, '', count(*) from payment_events where status in ('received', 'processing', 'deferred', 'failed') group by 2
   union all select 'payment_event_seconds', '', '', coalesce(max(extract(epoch from lading_now() - created_at)), 0) from payment_events
-    where status in ('received', 'processing', 'deferred', 'failed')
+    where status in ('received', 'processing', 'deferred')
   union all select 'plans_ending_early', '', '', count(*) from subscriptions where interval = 'year' and overage_item_id is not null
     and cancels_at < period_ends_at and status not in ('canceled', 'incomplete_expired')
   union all select 'plan_changes_open', '', '', count(*) from plan_changes where state in ('started', 'unknown', 'partial')
@@ -118,7 +123,7 @@ const server = sql.fragment`
  */
 export const readFigures = (db: Db) =>
   db.any(sql.type(Figure)`
-    with ${queues}, ${underWay}
+    with ${queues}, ${underWay}, ${failing}
     select figure, coalesce(a, '') as a, coalesce(b, '') as b, value from (
       select 'queue_jobs' as figure, name as a, state as b, jobs::float8 as value from jobs
       union all select 'queue_oldest_seconds', name, state, oldest from jobs

@@ -9,14 +9,15 @@ type CloseOrgInput = {org: string; closed: boolean; reason: string | undefined}
 
 /**
  * Closes an org, or opens it again. While an org is closed, the API refuses its members and its runs pause. The org's subscription ends with the
- * paid period. Opening the org does not undo this cancellation; an admin of the org can undo it. A call without a change is not recorded.
+ * paid period. Opening the org does not undo this cancellation; an admin of the org can undo it. A call without a change is not recorded, but closing
+ * a closed org ends its subscription again, in case that failed.
  */
 export const setOrgClosed = (db: Pool, queue: Queue, by: Staff, {org, closed, reason}: CloseOrgInput): Promise<OrgClosing> =>
   db.transaction(async tx => {
     const found = await lockOpenable(tx, org)
+    if (closed) await enqueue(queue, endBilling, {org}, {tx, track: false})
     if ((found.closedAt !== null) === closed) return found
     await recordStaffAction(tx, by, {kind: closed ? 'close' : 'reopen', org, reason})
-    if (closed) await enqueue(queue, endBilling, {org}, {tx, track: false})
     return setClosed(tx, {id: org, closed})
   })
 

@@ -1,6 +1,7 @@
 import anyTest, {type TestFn} from 'ava'
 import {endBillingOf} from '../../shared/billing/ending.ts'
 import {readPlanStatus} from '../../shared/billing/entitlements/plan-status.ts'
+import {sql} from '../../sql/database.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
 import {type Billing, customerOf, openBilling, scheduleNextPlan, seedSubscription, settleMoney, subscribe} from '../support/billing.ts'
 import {ok} from '../support/importing.ts'
@@ -50,6 +51,21 @@ test('closing an org ends its subscription at the paid period and closes open pa
   await ok(staff(`/staff/orgs/${org}/reopen`), 200)
   t.like(await findSubscription(house.db, org), {pending: {planKey: 'free'}})
   t.not(subscriptionOf(customer).cancel_at, null)
+})
+
+test('closing a closed org ends its subscription if that failed before', async t => {
+  const {house} = billing
+  const {org} = await house.makeOrg()
+  await seedSubscription(billing, {org, planKey: 'team'})
+  await untilApplied(house)
+  // The org is closed, but the job that ends its subscription has failed for good.
+  await house.db.query(sql.unsafe`update orgs set closed_at = lading_now() where id = ${org}`)
+  await ok(staff(`/staff/orgs/${org}/close`), 200)
+  const found = await until(
+    () => findSubscription(house.db, org),
+    subscription => typeof subscription?.cancelsAt === 'string',
+  )
+  t.like(found, {pending: {planKey: 'free'}})
 })
 
 test('cancelling at closure replaces a pending downgrade', async t => {

@@ -103,10 +103,16 @@ test.serial('deployment metrics are read from Postgres', async t => {
     insert into crm_allowances (dc, crm_org_id, spent_at, probe_at) values ('test', 'spent', lading_now() - interval '1 hour', lading_now()),
       ('test', 'nobody asks', lading_now() - interval '3 days', lading_now() - interval '2 days')`)
   await db.query(sql.unsafe`
-    insert into payment_events (id, type, status, payload, created_at) values ('evt_metrics', 'x', 'failed', '{}', lading_now() - interval '2 hours')`)
+    insert into payment_events (id, type, status, payload, created_at) values ('evt_metrics', 'x', 'failed', '{}', lading_now() - interval '2 days'),
+      ('evt_waits', 'x', 'received', '{}', lading_now() - interval '2 hours')`)
   await db.query(sql.unsafe`
     insert into webhook_endpoints (id, org_id, url, events, secret_sealed, failing_since)
-    values ('whe_metrics', ${org}, 'https://x.example', '{}', 'x', lading_now() - interval '3 hours')`)
+    values ('whe_metrics', ${org}, 'https://x.example', '{}', 'x', lading_now() - interval '3 hours'),
+      ('whe_quiet', ${org}, 'https://y.example', '{}', 'x', lading_now() - interval '30 days')`)
+  await db.query(sql.unsafe`
+    with notice as (insert into notices (id, org_id, kind, about, expanded_at) values ('ntc_metrics', ${org}, 'run.ended', '{}', lading_now()) returning notice_no)
+    insert into deliveries (id, org_id, notice_no, endpoint_id, next_at)
+      select 'dlv_metrics', ${org}, notice_no, 'whe_metrics', lading_now() + interval '1 hour' from notice`)
   await house.queue.send('org.erase', {org: 'org_nobody'}, {startAfter: 3600})
   await house.queue.send('import.check', {org: 'org_nobody', import: 'imp_nobody'})
   const samples = readSamples(await openDeploymentFigures(house.tools).text())
@@ -132,7 +138,7 @@ test.serial('deployment metrics are read from Postgres', async t => {
   )
   t.is(is('payment_events', {status: 'failed'}), 1)
   t.true(Math.abs(is('payment_event_seconds') - 7200) < 60)
-  t.is(is('endpoints_failing'), 1)
+  t.is(is('endpoints_failing'), 1, 'nothing is sent to the other one')
   t.true(Math.abs(is('endpoint_failing_seconds') - 10_800) < 60)
   t.is(is('migrations_pending'), 0)
   t.true(is('database_connections', {state: 'used'}) > 0)

@@ -1,6 +1,7 @@
 import test from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
+import {readFigures} from '../../sql/figures.ts'
 import {listUnownedRuns} from '../../sql/unowned-runs.ts'
 import {accountRows, ok, openOrg, prepareImport, untilEnded, untilRun, accounts as writing} from '../support/importing.ts'
 import {assertAccounted, assertOnce} from '../support/oracle.ts'
@@ -67,6 +68,8 @@ test.serial('a run is held within the batches in flight once too many rows are r
   await here.ahead('10 minutes')
   const unowned = await here.db.transaction(tx => listUnownedRuns(tx, {limit: 100}))
   t.false(unowned.some(run => run.id === id))
+  const figures = await readFigures(here.db)
+  t.is(figures.find(({figure}) => figure === 'runs_unowned')?.value, unowned.length)
 
   here.crm.faults.clear()
   here.crm.setSwitches({latencyMs: 0})
