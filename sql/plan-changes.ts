@@ -38,6 +38,8 @@ const Change = z.object({
   id: z.string(),
   org: z.string(),
   person: z.string().nullable(),
+  /** The API token that asked for the change. Null: a session. */
+  token: z.string().nullable(),
   kind: z.enum(['now', 'at_renewal', 'cancel', 'take_back']),
   target: Target,
   params: Params,
@@ -54,15 +56,15 @@ export type PlanChange = z.output<typeof Change>
  */
 const keysHours = 23
 
-const change = sql.fragment`id, org_id as org, person_id as person, kind, target, params, state,
+const change = sql.fragment`id, org_id as org, person_id as person, token_id as token, kind, target, params, state,
   created_at > lading_now() - make_interval(hours => ${keysHours}) as "isYoung", settled_at as "settledAt"`
 
-export type NewPlanChange = Pick<PlanChange, 'id' | 'org' | 'person' | 'kind' | 'target' | 'params'>
+export type NewPlanChange = Pick<PlanChange, 'id' | 'org' | 'person' | 'token' | 'kind' | 'target' | 'params'>
 
-export const insertPlanChange = (tx: Tx, {id, org, person, kind, target, params}: NewPlanChange) =>
+export const insertPlanChange = (tx: Tx, {id, org, person, token, kind, target, params}: NewPlanChange) =>
   tx.one(sql.type(Change)`
-    insert into plan_changes (id, org_id, person_id, kind, target, params)
-    values (${id}, ${org}, ${person}, ${kind}, ${sql.jsonb(target)}, ${sql.jsonb(params as never)}) returning ${change}`)
+    insert into plan_changes (id, org_id, person_id, token_id, kind, target, params)
+    values (${id}, ${org}, ${person}, ${token}, ${kind}, ${sql.jsonb(target)}, ${sql.jsonb(params as never)}) returning ${change}`)
 
 /** Finds the org's change whose outcome is not known yet, or null. Ignores changes that wait for a payment confirmation. */
 export const findUnsettledChange = (db: Db, org: string) =>

@@ -140,6 +140,6 @@ and its expiry (\`expiresAt\`). The plan changes once the payment is confirmed t
     refusals: [...changing, 'CHANGE_INCOMPLETE'],
     example: {answer: {...change, planKey: 'starter', due: {amount: 0, currency: 'eur'}, tax: {amount: 0, currency: 'eur'}}},
     params: OfOrg,
-    handle: ({caller: {org, person}, ...tools}) => cancelPending(tools, {org, person}),
+    handle: ({caller, ...tools}) => cancelPending(tools, caller),
   }),
 ]

@@ -75,10 +75,12 @@ const shows = (row: ShownSubscription, {kind, target, params}: PlanChange): bool
 }
 
 /**
- * Returns the person whose plan change caused the subscription's present state, while that change is in progress. Returns null if the state has
+ * Returns the person or the API token whose plan change caused the subscription's present state, while that change is in progress. Returns null if the state has
  * another cause. Returns null too after our tables show the change, because the provider's subscription schedule causes its later effects.
  */
 export const findChangeAuthor = async (tx: Tx, {org, read}: {org: string; read: ShownSubscription}): Promise<Author | null> => {
   const change = await findChangeUnderWay(tx, org)
-  return change?.person && shows(read, change) ? {org, via: 'session', person: change.person} : null
+  if (!change || !shows(read, change)) return null
+  const {person, token} = change
+  return token ? {org, via: 'token', token} : person ? {org, via: 'session', person} : null
 }

@@ -1,5 +1,5 @@
 import type {Pool} from '../../sql/database.ts'
-import {type ChangeTarget, insertPlanChange, type PlanChange} from '../../sql/plan-changes.ts'
+import {type ChangeTarget, insertPlanChange, type NewPlanChange, type PlanChange} from '../../sql/plan-changes.ts'
 import {Refusal} from '../errors.ts'
 import {atPoint} from '../fault-point.ts'
 import {newId} from '../ids.ts'
@@ -28,6 +28,7 @@ import {readPreview, type ShownPreview} from './preview-token.ts'
 import type {Interval} from './subscription.ts'
 
 type ChangePlanDeps = Running & {queue: Queue}
+type CancelPendingInput = Pick<NewPlanChange, 'org' | 'person' | 'token'>
 type ChangePlanInput = {org: string; person: string; planKey: string; interval: Interval; previewToken?: string | undefined}
 
 /**
@@ -55,17 +56,17 @@ const requestChange = async (
 }
 
 /** Cancels the pending change. Does nothing if there is none. */
-export const cancelPending = (deps: ChangePlanDeps, asking: Pick<ChangePlanInput, 'org' | 'person'>): Promise<PlanChangeAnswer> =>
+export const cancelPending = (deps: ChangePlanDeps, asking: CancelPendingInput): Promise<PlanChangeAnswer> =>
   cancelChange(deps, asking).catch(refuseFailure(deps.log, 'cancelling a pending plan change failed'))
 
-const cancelChange = async (deps: ChangePlanDeps, {org, person}: Pick<ChangePlanInput, 'org' | 'person'>): Promise<PlanChangeAnswer> => {
+const cancelChange = async (deps: ChangePlanDeps, {org, person, token}: CancelPendingInput): Promise<PlanChangeAnswer> => {
   await assertMayBuy(deps, org)
   return onceSettled(deps, org, async (billingLease, earlier) => {
     const replaced = await endConfirming(deps, billingLease, earlier)
     const terms = await readTerms(deps, org)
     const target = presentPlanTarget(terms)
     const second = withinPeriod(terms, await readSecond(deps.db))
-    const made = await makeChange(deps, billingLease, {org, person, kind: 'take_back', target, terms, second, earlier: replaced})
+    const made = await makeChange(deps, billingLease, {org, person, token, kind: 'take_back', target, terms, second, earlier: replaced})
     return answerOf(deps, made, terms)
   })
 }
@@ -137,7 +138,7 @@ const change = async (
   const kind = await kindOf(deps.db, org, terms, {target, wanted})
   if (shown) await assertAsShown(deps, shown, {kind, target, terms})
   const second = shown?.at ?? withinPeriod(terms, await readSecond(deps.db))
-  const made = await makeChange(deps, billingLease, {org, person, kind, target, terms, second, earlier})
+  const made = await makeChange(deps, billingLease, {org, person, token: null, kind, target, terms, second, earlier})
   if (made.state === 'accepted') {
     if (shown) noteDifference(deps, made, shown)
     if (kind === 'cancel') noteOtherEnd(deps, made, planEndOf(terms.read))
@@ -145,9 +146,7 @@ const change = async (
   return answerOf(deps, made, terms)
 }
 
-type MakeChangeInput = {
-  org: string
-  person: string
+type MakeChangeInput = CancelPendingInput & {
   kind: ChangeKind
   target: ChangeTarget
   terms: Terms

@@ -116,3 +116,23 @@ test('a downgrade at period end is recorded as made by the schedule, a canceled 
   )
   t.like(over.at(-1), {subject: 'plan.changed', via: 'payment', person: null})
 })
+
+test('a pending plan change that an API token cancels is recorded as made by the token, not by the person who created it', async t => {
+  const {house} = billing
+  const {org, call, ask} = await openPayer(billing, {planKey: 'business'})
+  await untilApplied(house)
+  await ok(ask({planKey: 'team'}), 200)
+  const latest = (isIt: (pending: object | null) => boolean) =>
+    until(
+      async () => {
+        const {changes} = await ok(call('GET', `/orgs/${org}/config/changes?page=plan`), 200)
+        return changes.find(({subject}: {subject: string}) => subject === 'plan.pending')
+      },
+      entry => entry !== undefined && isIt(entry.after),
+    )
+  await latest(pending => pending !== null)
+  const ci = await ok(call('POST', `/orgs/${org}/tokens`, {name: 'CI'}), 201)
+  await ok(house.as(ci.secret)('DELETE', `/orgs/${org}/billing/plan/pending`), 200)
+  const entry = await latest(pending => pending === null)
+  t.like(entry, {via: 'token', userId: null, userName: null, tokenId: ci.token.id, tokenName: 'CI'})
+})
