@@ -28,7 +28,7 @@ export const envelope =
   }
 
 const describe = (error: unknown, request: string): Envelope => {
-  if (error instanceof Refusal) return {status: error.status, body: error.envelope, headers: retryAfter(error.extra.retryAfterMs)}
+  if (error instanceof Refusal) return describeRefusal(error)
   if (error instanceof CrmError) return describeCrm(error)
   const outage = describeOutage(error)
   if (outage) return describe(outage, request)
@@ -36,6 +36,12 @@ const describe = (error: unknown, request: string): Envelope => {
     new Refusal('INTERNAL', `Something went wrong. If it happens again, contact support with the request id ${request}`, {request}),
     request,
   )
+}
+
+/** The API reference asks clients to obey `Retry-After` of UNAVAILABLE. If such a refusal names no wait, its wait is five seconds. */
+const describeRefusal = ({code, status, extra, envelope}: Refusal): Envelope => {
+  const retryAfterMs = extra.retryAfterMs ?? (code === 'UNAVAILABLE' ? 5_000 : undefined)
+  return {status, body: {...envelope, retryAfterMs}, headers: retryAfter(retryAfterMs)}
 }
 
 /** Converts an outage of storage or the database to UNAVAILABLE. Returns null for any other error. */

@@ -259,11 +259,14 @@ test('an exhausted CRM quota is 429, a CRM rate limit 502; a wait time of the ra
   t.is(limited.headers.get('retry-after'), '2')
 })
 
-test('a refusal with a retry time sets the Retry-After header', async t => {
+test('a refusal with a retry time, and each UNAVAILABLE, sets the Retry-After header', async t => {
   const {status, headers, body} = await failWith(new Refusal('CONNECTION_THROTTLED', 'Wait', {retryAfterMs: 90_000, written: false}))
   t.is(status, 429)
   t.is(headers.get('retry-after'), '90')
   t.like(body, {error: 'Wait', code: 'CONNECTION_THROTTLED', written: false})
+  const unavailable = await failWith(new Refusal('UNAVAILABLE', 'All slots are in use'))
+  t.deepEqual(unavailable.body, {error: 'All slots are in use', code: 'UNAVAILABLE', retryAfterMs: 5_000})
+  t.is(unavailable.headers.get('retry-after'), '5')
 })
 
 test('unavailable or full storage is a 503 with Retry-After that names neither file nor host', async t => {
