@@ -3,6 +3,7 @@ import {EmbedOrigin} from '../embed/origin.ts'
 import {isZone} from '../expressions/zone-offset.ts'
 import {OnEdited} from '../mapping/flows/edits.ts'
 import {RunGuard} from '../runs/guard/guard.ts'
+import {isExact, notExact} from '../schema/exact-numbers.ts'
 
 export const AI_SAMPLE_POLICIES = ['allow', 'masked', 'deny'] as const
 /**
@@ -30,13 +31,16 @@ const Timezone = z.string().max(100).refine(isZone, 'Name a time zone, such as E
 const ExpressionContext = z
   .record(z.string(), z.unknown() as z.ZodType<z.core.util.JSONType>)
   .refine(context => JSON.stringify(context).length <= contextCharacters, `At most ${contextCharacters} characters of JSON`)
+  .refine(isExact, notExact)
 
 export const Settings = z.strictObject({
   dateFormat: DateFormat.describe(
     'The format of dates: day (d, dd), month (M, MM) and year (yy, yyyy) once each, with . / - or a space between. `DD.MM.YYYY` is the same as `dd.MM.yyyy`',
   ),
   timezone: Timezone.describe('An IANA time zone, such as `Europe/Berlin`'),
-  expressionContext: ExpressionContext.describe(`The object \`context\` of expressions: any JSON, at most ${contextCharacters} characters`),
+  expressionContext: ExpressionContext.describe(
+    `The object \`context\` of expressions: any JSON of at most ${contextCharacters} characters, with numbers of 2^53 or more as text`,
+  ),
   aiSamplePolicy: z
     .enum(AI_SAMPLE_POLICIES)
     .describe(

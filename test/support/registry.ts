@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import {applyDiscovery} from '../../shared/configuration/discovery.ts'
 import type {Registry, RegistryModule} from '../../shared/configuration/document.ts'
 import {newId} from '../../shared/ids.ts'
+import {isExact} from '../../shared/schema/exact-numbers.ts'
 import {insertConnector} from '../../sql/connectors.ts'
 import {type DiscoveredModule, findLatestDiscovery, insertDiscovery, listDiscoveredModules} from '../../sql/discoveries.ts'
 import type {Call} from './client.ts'
@@ -156,10 +157,13 @@ const annotation = fc
   })
   .map(drop)
 
-const json = fc.jsonValue({maxDepth: 3}).filter(value => {
-  const text = JSON.stringify(value)
-  return !/\\u0000|\\ud[89a-f]|__proto__/i.test(text) && text.isWellFormed()
-})
+const json = fc
+  .jsonValue({maxDepth: 3})
+  .filter(value => {
+    const text = JSON.stringify(value)
+    return !/\\u0000|\\ud[89a-f]|__proto__/i.test(text) && text.isWellFormed()
+  })
+  .map(value => JSON.parse(JSON.stringify(value), (_, part) => (isExact(part) ? part : 0)))
 
 const settings = fc
   .record({

@@ -32,6 +32,11 @@ const bad: [string, unknown, (string | number)[]][] = [
   ['an unknown policy', {...good, settings: {...settings, aiSamplePolicy: 'all'}}, ['settings', 'aiSamplePolicy']],
   ['a context that is a list', {...good, settings: {...settings, expressionContext: []}}, ['settings', 'expressionContext']],
   [
+    'a context with numbers that lose digits',
+    {...good, settings: {...settings, expressionContext: JSON.parse('{"owners":[5725767000000411001],"most":1e999}')}},
+    ['settings', 'expressionContext'],
+  ],
+  [
     'a context of 65 KiB',
     {...good, settings: {...settings, expressionContext: {a: 'x'.repeat(65 * 1024)}}},
     ['settings', 'expressionContext'],
