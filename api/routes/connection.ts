@@ -66,9 +66,9 @@ export default [
         .optional()
         .describe('Origin of the page that opens the window and receives the connection. Default: the origin of this server'),
     }),
-    async handle({db, config, caller: {org, person}, body, request}) {
+    async handle({db, config, caller: {org, person, token}, body, request}) {
       const browser = readBrowser(config, request.headers.cookie)
-      const asked = {dc: body.dc, returnTo: body.return, browser, org, person, connectionName: body.name ?? null}
+      const asked = {dc: body.dc, returnTo: body.return, browser, org, person, token, connectionName: body.name ?? null}
       const {url, browser: secret} = await beginSignIn({db, config}, {purpose: 'connect', ...asked})
       return reply({headers: {'set-cookie': keepBrowser(config, secret)}, json: {url}})
     },

@@ -15,7 +15,7 @@ import {type CrmConsent, connectionScopes, type Identity} from './identity-provi
 import {isAtLeast} from './roles.ts'
 import type {Visit} from './visit.ts'
 
-type ConsentedVisit = {visit: Pick<Visit, 'org' | 'person' | 'connectionName'>; consent: CrmConsent; identity: Identity}
+type ConsentedVisit = {visit: Pick<Visit, 'org' | 'person' | 'token' | 'connectionName'>; consent: CrmConsent; identity: Identity}
 
 /**
  * Stores the connection that a consent grants, and returns its id. A second consent of the same CRM user updates the existing connection. The CRM org
@@ -53,7 +53,8 @@ export const keepConnection = async (
   if (identity.warnings) await setWarnings(tx, {id, warnings: identity.warnings})
   const target = known?.name ?? name
   const change = known ? connectedChange(target) : addedChange(target)
-  await recordChanges(tx, {...asker, via: 'session'}, [{...change, connectorId: id}])
+  const {token} = visit
+  await recordChanges(tx, {...asker, via: token === null ? 'session' : 'token', token}, [{...change, connectorId: id}])
   await keepGrant(tx, {
     connector: id,
     refreshSealed: sealRefresh(config.SECRETS_KEYS, id, consent.refreshToken),

@@ -25,7 +25,7 @@ export const keepFirstConnection = async (
   if (isGuest || org === null || role === null || !isAtLeast(role, 'admin')) return false
   if (!consent.refreshToken || !identity.crmUser || identity.lacksApiAccess || listMissingScopes(consent).length > 0) return false
   if ((await lockOrg(tx, org))?.closed || (await listConnectors(tx, org)).length > 0) return false
-  const connector = await keepConnection(tx, config, {visit: {org, person, connectionName: null}, consent, identity})
+  const connector = await keepConnection(tx, config, {visit: {org, person, token: null, connectionName: null}, consent, identity})
   await enqueue(queue, runDiscovery, {org, connector}, {tx})
   return true
 }

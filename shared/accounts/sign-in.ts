@@ -37,7 +37,7 @@ type SignInDeps = {db: Pool; config: Config; crm: Crm; queue: Queue; log: Log}
 type Begin = {dc: string; returnTo: string | undefined; browser: string | null} & (
   | ({purpose: 'session'} & SessionOptions)
   | {purpose: 'grant'; asked: NonNullable<Visit['asked']>}
-  | {purpose: 'connect'; org: string; person: string; connectionName: string | null}
+  | {purpose: 'connect'; org: string; person: string; token: string | null; connectionName: string | null}
 )
 
 /**
@@ -66,10 +66,10 @@ export const beginSignIn = async (
     throw new Refusal('RETURN_NOT_ALLOWED', 'This origin is not allowed to receive sessions. Ask the operator to add it to RETURN_ORIGINS')
   const verifier = randomText()
   const browser = begin.browser ?? randomText()
-  const {org = null, person = null, connectionName = null} = begin.purpose === 'connect' ? begin : {}
+  const {org = null, person = null, token = null, connectionName = null} = begin.purpose === 'connect' ? begin : {}
   const asked = begin.purpose === 'grant' ? begin.asked : null
   const expiresAt = new Date(Date.parse(await readClock(db)) + visitMinutes * 60_000).toISOString()
-  const of = {purpose: begin.purpose, dc: hosts.dc, returnOrigin, org, person, connectionName, asked, keepsCookie, connects}
+  const of = {purpose: begin.purpose, dc: hosts.dc, returnOrigin, org, person, token, connectionName, asked, keepsCookie, connects}
   const state = sealVisit(config.SECRETS_KEYS, {id: newId('sgn'), ...of, verifier, expiresAt}, browser)
   return {url: authoriseUrl(config, hosts, {purpose: begin.purpose, connects, state, verifier}), browser}
 }

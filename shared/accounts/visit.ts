@@ -12,6 +12,8 @@ const Visit = z.object({
   returnOrigin: z.string(),
   org: z.string().nullable(),
   person: z.string().nullable(),
+  /** The API token that began a connection. Null: a session. A state of an earlier build has none. */
+  token: z.string().nullable().default(null),
   connectionName: z.string().nullable(),
   /** True: a cookie keeps the session of this sign-in. False: the page that began the sign-in receives the token. */
   keepsCookie: z.boolean().default(false),

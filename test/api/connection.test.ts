@@ -106,6 +106,17 @@ test('connecting and reconnecting are recorded on the connections page of the hi
   )
 })
 
+test('a connection that an API token began is recorded as added by the token', async t => {
+  const place = await house.makeOrg({role: 'admin'})
+  const call = house.as(place.token)
+  const ci = (await call('POST', `/orgs/${place.org}/tokens`, {name: 'CI'})).body
+  const visit = await connectFrom({...place, token: ci.secret})
+  await comeBack(house.as(null), await consent(visit), visit.cookie)
+  const {changes} = (await call('GET', `/orgs/${place.org}/config/changes?page=connections`)).body
+  t.is(changes.length, 1)
+  t.like(changes[0], {subject: 'connection.added', via: 'token', userId: null, tokenId: ci.token.id, tokenName: 'CI'})
+})
+
 test('a connection that fails is reported as unavailable with status 200', async t => {
   const own = await startTestDeployment(t)
   const place = await own.makeOrg({role: 'admin'})
