@@ -96,7 +96,7 @@ const verbsOf = (sendCrmRequest: SendCrmRequest, queries: QueryState): Omit<Verb
   fieldsPerRead,
   valuesPerCondition: queries.capabilities.coqlInSize,
   lagSeconds: 2 * queries.capabilities.coqlLagSeconds,
-  isRecordId: text => /^\d{1,19}$/.test(text) && BigInt(text) <= highestId,
+  isRecordId: text => /^[1-9]\d{0,18}$/.test(text) && BigInt(text) <= highestId,
   createRecords: (module, records, options) => createRecords(sendCrmRequest, module, records, options),
   updateRecords: (module, records, options) => updateRecords(sendCrmRequest, module, records, options),
   addTags: (module, tagged, options) => addTags(sendCrmRequest, module, tagged, options),

@@ -55,7 +55,7 @@ test('an id requested twice is returned twice from one read', async t => {
 test('a read of absent ids returns nulls, and ids the CRM cannot have are not sent', async t => {
   t.deepEqual((await read(t.context, 'Leads', {ids: absent, fields: 'Company'})).body.records, [null])
   t.is(calls(t.context).length, 1)
-  t.deepEqual((await read(t.context, 'Leads', {ids: 'none,x1', fields: 'Company'})).body.records, [null, null])
+  t.deepEqual((await read(t.context, 'Leads', {ids: 'none,x1,0123', fields: 'Company'})).body.records, [null, null, null])
   t.is(calls(t.context).length, 1)
   const [one] = make(t.context, 'Leads', [{Last_Name: 'One'}])
   const ids = `${2n ** 63n},${one},${'9'.repeat(20)}`
