@@ -20,7 +20,7 @@ const Registry = RegistryShape.extend({
 }).meta({id: 'Registry', description: 'The configuration of an org, without libraries and templates'})
 
 const Resolved = Answer({
-  registryVersion: z.int().nonnegative().describe('The version of this snapshot, also the `ETag`'),
+  registryVersion: z.int().nonnegative().describe('The version of this snapshot. Send it as `If-Match` with an edit, not the `ETag`'),
   registry: Registry,
   fields: ByName(
     ByName(z.array(AnnotatedField), 'By API name of the module: its fields, in the order of the CRM'),
