@@ -173,6 +173,25 @@ test.serial('a run pauses while the daily CRM quota is exhausted, and resumes by
   assertOnce(here.crm, 'Q-', finals)
 })
 
+test.serial('a run whose first query the CRM always refuses resumes after the daily CRM quota was exhausted', async t => {
+  const usual = here.crm.switches()
+  t.teardown(() => here.crm.setSwitches(usual))
+  // The run stores the newest record's id before its first create, so it does not read it again when it resumes.
+  here.crm.create('example', 'Accounts', [{Account_Name: 'Theirs', Account_Number: 'QR-0'}])
+  // The CRM refuses each query with several lists, so the run begins with a refused query and then sends one list at a time.
+  here.crm.setSwitches({coqlCriteria: 5})
+  here.crm.faults.add({match: creates, times: 1, action: {type: 'allowanceSpent', forSeconds: 50}})
+  const {path} = await prepareImport(org, {csv: accountRows(500, 'QR-'), flow: accounts})
+  const {run: begun} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  const paused = await untilRun(org.call, `${path}/runs/${begun.id}`, run => run.state === 'paused')
+  t.is(paused.pause.code, 'DAILY_ALLOWANCE_SPENT')
+  here.crm.clock.advance(61_000)
+  await here.ahead('122 seconds')
+  const run = await untilEnded(org.call, `${path}/runs/${begun.id}`, 40)
+  const {outcomes} = await assertAccounted(here, {org, path, run, rows: 500})
+  t.deepEqual(outcomes, {created: 500})
+})
+
 test.serial('a run stops at exactly the number of rows it declared', async t => {
   const refusals = {match: creates, times: 4, action: {type: 'refuse', index: [3, 4, 5], code: 'INVALID_DATA'}}
   const {outcomes, run} = await importUnder('D-', [refusals], {start: {declaredRows: 250}})

@@ -33,7 +33,7 @@ import {openRunCost, type RunCost} from './run-cost.ts'
 import {Drained, LeaseLost, RunPaused, RunStopped} from './run-endings.ts'
 import {openPlan} from './sealed-plan/open-plan.ts'
 import {answerSecondsOf, overSecondsOf} from './send/admission.ts'
-import {classifyRefusal, findWriteBlock, runHeld} from './send/crm-retry.ts'
+import {classifyRefusal, findWriteBlock, probeQuota, runHeld} from './send/crm-retry.ts'
 import {openIntents} from './send/intents.ts'
 import {closeRun} from './settle/close-run.ts'
 import {openSettler} from './settle/settler.ts'
@@ -210,6 +210,7 @@ const writeRows = async (ledgerContext: LedgerContext, {crm, budget}: CrmDeps, h
       crmClock: openCrmClock(offline),
       lateUpdates: openLateUpdates(overSecondsOf({config}) * 1000, await listKnownUpdates({...offline, config}, head, earlier)),
     }
+    await probeQuota(ctx)
     await awaitAbandonedJobs(ctx, earlier)
     if (run.undoOf !== null) return await runUndo(ctx)
     await writeFlows(ctx, compiledFlows, {...head, stop})

@@ -4,6 +4,7 @@ import {Refusal} from '../../../shared/errors.ts'
 import {explainHeld} from '../../../shared/runs/guard/guard.ts'
 import {adviseToContinue} from '../../../shared/runs/stop.ts'
 import {findWriteStatus, type WriteStatus} from '../../../sql/connectors.ts'
+import {isQuotaExhausted} from '../../../sql/crm-quota.ts'
 import type {RunHold} from '../../../sql/run-heads.ts'
 import type {Run} from '../../../sql/runs.ts'
 import type {Context, LedgerContext} from '../context.ts'
@@ -75,6 +76,22 @@ const waitOrGiveUp = async (ctx: Context, error: unknown, {tried, isExempt, asse
   if (waitMs > longestWaitMs || tried >= tries)
     throw new RunPaused(rateLimited ? 'RATE_LIMITED' : 'CRM_UNAVAILABLE', error.message, Math.max(30, waitMs / 1000))
   await waitInPass(waitMs, {signal: ctx.signal, over: ctx.signal, assertGoing})
+}
+
+/**
+ * While the CRM quota is exhausted, reads the licence as the probe call. A run whose own first call is always refused as a whole would otherwise wait
+ * forever, because a refused call does not end the exhausted state. If this read fails too, the next call of the run pauses the run.
+ */
+export const probeQuota = async ({db, connection, signal, slots}: Context) => {
+  if (!(await isQuotaExhausted(db, connection.connector))) return
+  const slot = await acquireBatchSlot(slots.small, signal)
+  try {
+    await connection.readLicence({signal, onlyAsProbe: true})
+  } catch (error) {
+    if (!(error instanceof CrmError || error instanceof Refusal)) throw error
+  } finally {
+    slot.give()
+  }
 }
 
 /** Returns the pause of a run whose call was refused with `error`. If the quota renews at a known time, the run pauses until then. */
