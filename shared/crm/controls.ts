@@ -61,7 +61,7 @@ export const checkControl = async (
 ): Promise<void> => {
   const {module, field, signal} = query
   const [record] = await readRecords(sendCrmRequest, {module, ids: [control.id], fields: [field]}, signal && {signal})
-  if (!isSameText(comparedOf(record?.[field]), control.value)) forgetControl(controls, query)
+  if (!isSameValue(comparedOf(record?.[field]), control.value)) forgetControl(controls, query)
 }
 
 const forgetControl = ({known, searches}: Controls, query: Query) => {
@@ -73,8 +73,8 @@ type QueriedRecords = {literals: Literal[]; control: Literal | null; records: Cr
 
 /** Removes the records that only the control matched. Drops the control if more than ten records match it. */
 export const dropControl = (controls: Controls, query: Query, {literals, control, records}: QueriedRecords): CrmRecord[] => {
-  if (control === null || literals.some(({value}) => isSameText(value, control.value))) return records
-  const wanted = records.filter(record => !isSameText(comparedOf(record[query.field]), control.value))
+  if (control === null || literals.some(({value}) => isSameValue(value, control.value))) return records
+  const wanted = records.filter(record => !isSameValue(comparedOf(record[query.field]), control.value))
   if (records.length - wanted.length > mostHolders) forgetControl(controls, query)
   return wanted
 }
@@ -82,8 +82,13 @@ export const dropControl = (controls: Controls, query: Query, {literals, control
 /** For a lookup field, COQL compares the id of the linked record. */
 const comparedOf = (json: unknown) => (typeof json === 'object' && json !== null && 'id' in json ? json.id : json)
 
-const isSameText = (one: unknown, other: unknown) => fold(one) === fold(other)
-const fold = (value: unknown) => String(value).normalize('NFC').trim().toLowerCase()
+const isSameValue = (one: unknown, other: unknown) => fold(one) === fold(other)
+/** COQL compares date-times by instant, so two offsets may spell one value. */
+const fold = (value: unknown) => {
+  const text = String(value).normalize('NFC').trim().toLowerCase()
+  const instant = /^\d{4}-\d\d-\d\dt[\d:.]+(?:z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(instant) ? text : instant
+}
 
 /**
  * Reads one record with a value in the field, and makes the value the control. Returns null if there is no such record, if the value is neither a

@@ -65,6 +65,16 @@ test('an empty answer is not trusted while the same query misses a value that a 
   place.standIn.faults.clear()
 })
 
+test('a record is found by a date-time that the control spells with another offset', async t => {
+  const {place} = t.context
+  const connection = await place.crm.open(t.context.connection.connector.id)
+  make(place, ['Held'], {Due_At: '2026-01-01T10:00:00+00:00'})
+  const byDue = (...values: string[]) => connection.findRecords({module: 'Orders', field: 'Due_At', values, fields: ['Code']})
+  t.deepEqual((await byDue('2026-02-02T10:00:00+00:00')).records, [])
+  const [record] = (await byDue('2026-01-01T10:00:00+00:00')).records
+  t.like(record, {Code: 'Held', Due_At: '2026-01-01T11:00:00+01:00'})
+})
+
 test('a deleted control record is replaced; without any record an empty answer is trusted', async t => {
   const {place} = t.context
   const connection = await place.crm.open(t.context.connection.connector.id)
