@@ -35,12 +35,15 @@ export const readProblem = (outcome: CrmCallOutcome): CrmProblem | null => {
   if ('problem' in outcome) return outcome.problem
   if ('lost' in outcome) return unanswered({status: outcome.status})
   const {status, json} = outcome
-  if (status >= 500) return failed(outcome)
+  if (isFailure(status)) return failed(outcome)
   if (status === 204 || status === 304) return null
   if (status >= 400 || isRefusal(json)) return declined(outcome, envelopeOf(json))
-  if (status >= 300) return unanswered({status, response: json, retryable: false})
+  if (status >= 300) return unanswered({status, response: json})
   return json === undefined && !outcome.isReceived ? unanswered({status}) : null
 }
+
+/** A 408 means that the CRM did not receive the whole request in time, so it refuses nothing and the request can be repeated. */
+const isFailure = (status: number) => status >= 500 || status === 408
 
 /**
  * Returns the wait after a throttled token renewal as a property of the error envelope, outside its `crm` object. An empty object for other outcomes.
@@ -61,7 +64,7 @@ export const wholeProblem = (outcome: CrmCallOutcome, count: number): CrmProblem
   if ('problem' in outcome) return outcome.problem
   if ('lost' in outcome) return unanswered({status: outcome.status})
   const {status, json} = outcome
-  if (status >= 500) return failed(outcome)
+  if (isFailure(status)) return failed(outcome)
   if (status >= 300 && status < 400) return unanswered({status, response: json, retryable: false})
   const items = listAt(json, 'data')
   if (status < 300) return items ? null : unanswered204(outcome)

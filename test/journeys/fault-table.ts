@@ -91,6 +91,7 @@ export const done: Expected = {items: ['done', 'done']}
 export const absent: Expected = {items: ['absent', 'absent']}
 const relayed = (said: NoAnswerFault): Expected => ({relayed: said})
 const each = (said: NoAnswerFault): Expected => ({items: [{said}, {said}]})
+const moved = {write: relayed(silent(302, {retryable: false})), read: relayed(silent(302))}
 const fifth = {code: 'INTERNAL_ERROR', part: 'body'} as const
 
 const one = (fault: string, action: Fault['action'], more: Omit<Row, 'fault' | 'faults'>): Row => ({fault, faults: [{action}], ...more})
@@ -163,8 +164,8 @@ export const missingAnswers: Row[] = [
   one('q: slow but within the timeout', {type: 'slow', ms: 80, when: 'after'}, {all: done}),
   one('r: held before the CRM acts, released later', 'hold', {all: relayed(silent(null)), does: true}),
   one('r: held after the CRM acted, released later', {type: 'hold', when: 'after'}, {all: relayed(silent(null)), does: true}),
-  one('s: redirected before the CRM acts', 'redirect', {all: relayed(silent(302, {retryable: false})), does: false}),
-  one('s: redirected after the CRM acted', {type: 'redirect', when: 'after'}, {all: relayed(silent(302, {retryable: false})), does: true}),
+  one('s: redirected before the CRM acts', 'redirect', {...moved, does: false}),
+  one('s: redirected after the CRM acted', {type: 'redirect', when: 'after'}, {...moved, does: true}),
 ]
 
 const foreignName = 'Somebody else’s'

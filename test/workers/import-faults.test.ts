@@ -95,6 +95,15 @@ test.serial('rows that the CRM refuses are refused alone, are not counted, and g
   )
 })
 
+for (const [what, action] of [
+  ['a redirect', 'redirect'],
+  ['a 408', {type: 'answer', status: 408}],
+] as const)
+  test.serial(`a query that gets ${what} is sent again`, async t => {
+    const {outcomes, run} = await importUnder(`M${what.length}-`, [{match: {path: '/crm/v8/coql'}, times: 1, action}], {count: 40})
+    t.deepEqual([outcomes, run.stop], [{created: 40}, null])
+  })
+
 test.serial('a run that the CRM rate-limits waits, and logs nothing for the wait', async t => {
   const {outcomes, finals, log} = await importUnder('W-', [{match: creates, times: 4, action: {type: 'rateLimit', retryAfter: 1}}])
   t.deepEqual(outcomes, {created: rows})

@@ -48,7 +48,11 @@ test('a failed read before the writing probes leaves them unknown, and the other
   const onProgress = async (done: number, total: number) => {
     // The next read looks for a module for the test records.
     if (done === total - writeProbes.length - 1)
-      place.standIn.faults.add({match: {path: '/crm/v8/settings/fields'}, action: {type: 'answer', status: 302}})
+      place.standIn.faults.add({
+        match: {path: '/crm/v8/settings/fields'},
+        times: 4,
+        action: {type: 'status5xxBefore', status: 503, retryAfter: 0},
+      })
   }
   const report = await connection.runProbes({write: true, onProgress})
   const written = report.probes.slice(-writeProbes.length - 1)
@@ -56,7 +60,7 @@ test('a failed read before the writing probes leaves them unknown, and the other
     written.map(({id}) => id),
     [...writeProbes, clearProbe].map(({id}) => id),
   )
-  t.true(written.every(({verdict, seen}) => verdict === 'unknown' && /302/.test(seen)))
+  t.true(written.every(({verdict, seen}) => verdict === 'unknown' && /503/.test(seen)))
   t.true(report.probes.some(({verdict}) => verdict === 'expected'))
 })
 

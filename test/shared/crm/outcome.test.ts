@@ -189,6 +189,7 @@ const table: Row[] = [
     count: 2,
     says: ['1', limited('TOO_MANY_REQUESTS', 207, {retryable: false, quotaSpent: true})],
   },
+  {row: '2 408', answer: answer(408, undefined), says: [silent(408)]},
   {row: '15 moved', answer: answer(302, undefined), says: [silent(302, {retryable: false})]},
   {row: '15 304 on a write', answer: answer(304, undefined), says: [silent(304, {retryable: false})]},
   {
@@ -229,7 +230,8 @@ test('a failed read is classified like a failed write', t => {
   t.like(readProblem({lost: 'ECONNREFUSED', status: null}), silent(null))
   t.like(readProblem(answer(200, undefined)), silent(200))
   t.like(readProblem(answer(500, refusal('INTERNAL_ERROR'))), silent(500, {code: 'INTERNAL_ERROR'}))
-  t.like(readProblem(answer(302, undefined)), silent(302, {retryable: false}))
+  t.like(readProblem(answer(302, undefined)), silent(302))
+  t.like(readProblem(answer(408, undefined)), silent(408))
   t.like(readProblem(answer(400, refusal('INVALID_QUERY'))), {code: 'INVALID_QUERY', unanswered: false})
   t.like(readProblem(answer(400, {modules: [refusal('INVALID_DATA')]})), {code: 'INVALID_DATA', status: 400})
   t.like(readProblem(answer(200, refusal('INVALID_DATA'))), {code: 'INVALID_DATA', status: 200, unanswered: false})
