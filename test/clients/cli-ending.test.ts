@@ -69,3 +69,16 @@ test('the failed log entries are those of the last attempts, and in an attempt a
     ],
   )
 })
+
+test('the failed log entries of an undo are those of each record, because a row of an external run may have written several', async t => {
+  const entry = {rowKey: 'K', flowId: 'f', module: 'Leads', phase: 'write'}
+  const read = async function* () {
+    yield {...entry, seq: 1, attempt: 0, recordId: '1', outcome: 'skipped', code: 'CHANGED_SINCE'}
+    yield {...entry, seq: 2, attempt: 1, recordId: '2', outcome: 'updated', code: 'RESTORED'}
+  }
+  t.deepEqual(
+    (await readFailed(read, {byRecord: true})).map(({recordId}) => recordId),
+    ['1'],
+  )
+  t.deepEqual(await readFailed(read), [])
+})

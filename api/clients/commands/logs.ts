@@ -66,7 +66,7 @@ const logs = async (cli: Cli, given: string, {follow, failed}: Logs) => {
   const signal = follow ? cli.interrupt() : undefined
   try {
     const read = () => readEntries(session, run, {follow: Boolean(follow), ...(signal && {signal})})
-    if (failed && !follow) for (const entry of await readFailed(read)) await say(cli, entry)
+    if (failed && !follow) for (const entry of await readFailed(read, {byRecord: Boolean(run.undoOf)})) await say(cli, entry)
     else for await (const entry of read()) if (!failed || isUnwritten(entry)) await say(cli, entry)
   } catch (error) {
     if (!signal?.aborted) throw error
@@ -79,13 +79,14 @@ const isUnwritten = ({outcome, code}: Json) => unwritten.includes(outcome) && !n
 /**
  * Returns the final entries of rows that were not written, in the order of the log. Keeps only the entries of rows that failed in memory. The answer
  * of an attempt may stand before its `unanswered` entry. So if an `unanswered` entry would be final, the log is read again to find the answer.
+ * `byRecord`: a row has one entry for each record, as in an undo.
  */
-export const readFailed = async (read: () => AsyncIterable<Json>): Promise<Json[]> => {
+export const readFailed = async (read: () => AsyncIterable<Json>, {byRecord = false} = {}): Promise<Json[]> => {
   const finals = new Map<string, Json>()
   const collect = async () => {
     for await (const entry of read()) {
-      const {rowKey, flowId, module, phase, target} = entry
-      const key = JSON.stringify([rowKey, flowId, module, phase, phase === 'write' ? '' : target])
+      const {rowKey, flowId, module, phase, target, recordId} = entry
+      const key = JSON.stringify([rowKey, flowId, module, phase, phase === 'write' ? '' : target, byRecord ? recordId : ''])
       const held = finals.get(key)
       if (held ? replaces(entry, held) : isUnwritten(entry)) finals.set(key, entry)
     }
