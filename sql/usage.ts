@@ -45,7 +45,8 @@ const Settled = Period.extend({org: z.string(), runId: z.string(), rows: z.numbe
  * Replaces the rows that a run reserved by the rows that it counted, once. Returns the resulting period and the run's rows; null if the run was
  * settled before or reserved none. Its rows beyond the limit become overage, but at most the unbilled rows that runs with overage wrote in this
  * period. For example, the limit is 100, and a run without overage writes 80 rows. If a run with overage wrote 50 rows and ended first, the other run
- * bills 30. Overage that the period already has extends the limit. A separate statement locks the period first, so that the sums are correct.
+ * bills 30. The rows of runs with overage also count if a higher limit of the period covered them. Overage that the period already has extends the
+ * limit. A separate statement locks the period first, so that the sums are correct.
  */
 export const settleRun = async (tx: Tx, runId: string) => {
   await tx.query(sql.type(Empty)`
