@@ -1,6 +1,5 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
-import {OUTCOMES, outcomeNo} from './run-log.ts'
 
 const Empty = z.object({})
 
@@ -94,24 +93,3 @@ export const deleteOldTurns = async (db: Db, {org, days, limit}: {org: string; d
       select ctid from conversation_turns where org_id = ${org} and asked_at < lading_now() - make_interval(days => ${days}) limit ${limit}))`)
   return rowCount
 }
-
-const Failure = z.object({
-  module: z.number(),
-  outcome: z.number().transform(no => OUTCOMES[no]!),
-  code: z.string().nullable(),
-  count: z.number(),
-})
-export type Failure = z.output<typeof Failure>
-
-/**
- * Counts log entries of the write phase with the outcome failed, refused or unanswered, by module, outcome and code, most frequent first. Reads
- * the newest `most` entries of the run that are in the database.
- */
-export const countFailures = (db: Db, {run, most, limit}: {run: number; most: number; limit: number}) =>
-  db.any(sql.type(Failure)`
-    select module, outcome, code, count(*) from (
-      select module_no as module, phase, outcome, code from log_entries
-      where run_no = ${run} and last_seq > (select next_seq - 1 - ${most} from run_heads where run_no = ${run})
-      order by seq desc limit ${most}) newest
-    where phase = 0 and outcome in (${outcomeNo('refused')}, ${outcomeNo('unanswered')}, ${outcomeNo('failed')})
-    group by 1, 2, 3 order by 4 desc, 1, 3 limit ${limit}`)

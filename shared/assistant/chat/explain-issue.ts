@@ -1,8 +1,7 @@
 import {z} from 'zod'
 import {findCheck, listCheckProblems} from '../../../sql/checks.ts'
-import {countFailures, type Failure} from '../../../sql/conversations.ts'
 import type {Hot, Pool} from '../../../sql/database.ts'
-import {findRecordsAt, OUTCOMES, outcomeNo, PHASES} from '../../../sql/run-log.ts'
+import {findRecordsAt, type LogEntry, OUTCOMES, type OutcomeName, outcomeNo, PHASES} from '../../../sql/run-log.ts'
 import {listRuns} from '../../../sql/runs.ts'
 import {Refusal} from '../../errors.ts'
 import type {CheckProblem} from '../../mapping/checks/problem.ts'
@@ -116,21 +115,41 @@ const describeRunProblems = async (deps: ExplainDeps, importNo: number, {module}
 const failed = new Set((['refused', 'unanswered', 'failed'] as const).map(outcomeNo))
 const writePhase = PHASES.indexOf('write')
 
-/** Counts the failures of the run's newest entries by the rules of `countFailures`, including a log in storage. */
+type Failure = {module: number; outcome: OutcomeName; code: string | null; count: number}
+
+/** Counts the rows whose final outcome is a failure, by module, outcome and code, most frequent first. */
 const readFailures = async (deps: ExplainDeps, run: number): Promise<readonly Failure[]> => {
-  const counted = await countFailures(deps.db, {run, most: mostEntries, limit: mostFailures})
-  // The log may have moved to storage while its entries were counted, so its location is read afterwards.
-  const {recordsAt, seq} = await findRecordsAt(deps.db, run)
-  if (recordsAt === 'db') return counted
   const failures = new Map<string, Failure>()
+  for (const {module, outcome, code} of await readFinals(deps, run)) {
+    if (!failed.has(outcome)) continue
+    const key = JSON.stringify([module, outcome, code])
+    const count = (failures.get(key)?.count ?? 0) + 1
+    failures.set(key, {module, outcome: OUTCOMES[outcome]!, code, count})
+  }
+  return [...failures.values()].toSorted((one, other) => other.count - one.count).slice(0, mostFailures)
+}
+
+type Final = Pick<LogEntry, 'module' | 'outcome' | 'code' | 'attempt'>
+
+/** Returns the final entry of each row in the write phase, by the rules of `listFinals`. Reads the newest entries, in the database or in storage. */
+const readFinals = async (deps: ExplainDeps, run: number): Promise<Iterable<Final>> => {
+  const {seq} = await findRecordsAt(deps.db, run)
+  const finals = new Map<string, Final>()
   for (let after = Math.max(0, seq - mostEntries); after < seq; after += linesPerSegment) {
-    for (const {module, phase, outcome, code} of await readEntries(deps, {run, after, limit: linesPerSegment})) {
-      if (phase !== writePhase || !failed.has(outcome)) continue
-      const key = JSON.stringify([module, outcome, code])
-      const count = (failures.get(key)?.count ?? 0) + 1
-      failures.set(key, {module, outcome: OUTCOMES[outcome]!, code, count})
+    for (const entry of await readEntries(deps, {run, after, limit: linesPerSegment})) {
+      const {rowNumber, rowKey, flow, module, phase, outcome, code, attempt} = entry
+      if (phase !== writePhase || outcome >= outcomeNo('made_after_no_answer')) continue
+      const key = `${rowNumber} ${flow} ${module} ${rowKey}`
+      const held = finals.get(key)
+      if (!held || replaces(entry, held)) finals.set(key, {module, outcome, code, attempt})
     }
   }
   await assertStillKept(deps.db, run)
-  return [...failures.values()].toSorted((one, other) => other.count - one.count).slice(0, mostFailures)
+  return finals.values()
 }
+
+const unanswered = outcomeNo('unanswered')
+
+/** Whether a later entry of a row replaces `held` as the final one: in the same attempt, `unanswered` replaces no answer. */
+const replaces = (entry: Final, held: Final): boolean =>
+  entry.attempt === held.attempt ? entry.outcome !== unanswered || held.outcome === unanswered : entry.attempt > held.attempt
