@@ -29,7 +29,7 @@ test('a person asks for an e-mail, leaves the page during a run, and gets the e-
   const others = {emails: ['ana@example.org'], endpoints: [], on: ['plan.waiting']}
   await ok(org.call('PUT', `/orgs/${org.org}/notices`, others), 200)
   await live.getByLabel('E-mail ana@example.org when a run ends').click()
-  await live.getByText('You can close this page. We will e-mail ana@example.org when the import ends.').waitFor()
+  await live.getByText('You can close this page. We will e-mail ana@example.org when the run ends.').waitFor()
   const {notices} = await ok(org.call('GET', `/orgs/${org.org}/notices`), 200)
   assert.deepEqual(notices.on.toSorted(), ['plan.waiting', 'run.ended'], 'notices set after the page was loaded stay')
   assert.deepEqual(visitor.complaints, [])

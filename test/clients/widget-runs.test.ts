@@ -1,6 +1,5 @@
 import test from 'ava'
 import {type Group, mergeGroups, reasonsOf} from '../../api/clients/run-reasons.ts'
-import {withRunEnded} from '../../api/clients/widget/runs/end-notices.ts'
 import {nameFile} from '../../api/clients/widget/runs/file-name.ts'
 import {addSample, etaOf, firstSample, rateOf, type Sample, sampleOf, stack} from '../../api/clients/widget/runs/rate.ts'
 import {type Entry, linesOf, whyOfEntry} from '../../api/clients/widget/runs/row.ts'
@@ -290,9 +289,4 @@ test('a schedule that is too frequent for the plan says what the plan allows', t
   t.regex(adviceFor('FEATURE_FREQUENT_SCHEDULES')!, /at most every five minutes/)
   t.is(adviceFor('LIMIT_SCHEDULES'), null)
   t.is(adviceFor(null), null)
-})
-
-test('the first e-mail when a run ends sends the org no other kinds', t => {
-  const none = {emails: [], endpoints: [], on: ['run.ended', 'run.held']}
-  t.deepEqual(withRunEnded(none, 'a@b.example'), {emails: ['a@b.example'], endpoints: [], on: ['run.ended']})
 })

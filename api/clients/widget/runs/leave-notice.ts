@@ -6,7 +6,7 @@ import {client, inOrg, may, me} from '../state/session.ts'
 import {t} from '../text/decide.ts'
 import {Check} from '../ui/field.ts'
 import {Problem} from '../ui/notice.ts'
-import {type OrgNotices, runEnded, withRunEnded} from './end-notices.ts'
+import {endKindOf, isNotified, type OrgNotices, withEndNotice} from './end-notices.ts'
 import type {Run} from './run.ts'
 
 type Notices = {notices: OrgNotices; mail: {configured: boolean}}
@@ -19,21 +19,22 @@ const notTold: Notices = {notices: {emails: [], endpoints: [], on: []}, mail: {c
  * dry runs and stopped runs.
  */
 export const LeaveNotice = ({run}: {run: Run}) => {
+  const kind = endKindOf(run)
   const loaded = useLoad<Notices>(async signal => (embed.value ? notTold : client.get(inOrg('/notices'), {}, signal)), [])
   const save = useDoing(async (address: string) => {
     // The page may have been open for hours, and the request replaces all recipients.
     const {notices} = await client.get<Notices>(inOrg('/notices'))
-    await client.put(inOrg('/notices'), withRunEnded(notices, address))
+    await client.put(inOrg('/notices'), withEndNotice(notices, address, kind))
     loaded.again()
   })
   if (run.dryRun || run.stop) return null
   const email = me.value?.user.email ?? null
   const {notices, mail} = loaded.data ?? {}
-  const isTold = email !== null && notices?.on.includes(runEnded) === true && notices.emails.includes(email)
-  if (mail?.configured && isTold) return html`<p class="hint">${t.youCanCloseThisPageWeWill(email)}</p>`
+  if (mail?.configured && notices && email !== null && isNotified(notices, email, kind))
+    return html`<p class="hint">${t.youCanCloseThisPageWeWill(email)}</p>`
   return html`
     <p class="hint">${t.youCanCloseThisPageTheImport}</p>
-    ${mail?.configured && email !== null && may('admin', 'access') && html`<${Check} label=${t.eMailWhenARunEnds(email)} checked=${false} onChange=${() => save.run(email)} />`}
+    ${mail?.configured && email !== null && may('admin', 'access') && html`<${Check} label=${kind === 'run.undone' ? t.eMailWhenAnUndoEnds(email) : t.eMailWhenARunEnds(email)} checked=${false} onChange=${() => save.run(email)} />`}
     <${Problem} error=${save.error} />
   `
 }

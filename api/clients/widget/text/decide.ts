@@ -72,9 +72,10 @@ export const t = translate('decide', {
   cellsKeptALaterCorrection: (cells: number) => `${plural(cells, 'cell')} kept a later correction, because the file did not change it.`,
   rowsCorrected: (rows: number) => `${plural(rows, 'row')} corrected`,
   theFileOrItsOptionsChangedSince: 'The file or its options changed since the run',
-  youCanCloseThisPageWeWill: (email: Part) => `You can close this page. We will e-mail ${email} when the import ends.`,
-  youCanCloseThisPageTheImport: 'You can close this page. The import goes on without it.',
+  youCanCloseThisPageWeWill: (email: Part) => `You can close this page. We will e-mail ${email} when the run ends.`,
+  youCanCloseThisPageTheImport: 'You can close this page. The run goes on without it.',
   eMailWhenARunEnds: (email: Part) => `E-mail ${email} when a run ends`,
+  eMailWhenAnUndoEnds: (email: Part) => `E-mail ${email} when an undo ends`,
   recordsMatch: (found: Part) => `${found} records match`,
   whichRecordMatches: (module: Part, what: Part, rows: number) => `Which record in ${module} ${rows === 1 ? 'does' : 'do'} ${what} match?`,
   whichRecordToLink: (module: Part, what: Part, rows: number, by: Part) =>

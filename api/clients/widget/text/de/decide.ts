@@ -77,9 +77,10 @@ export const decide: typeof t = {
     `${plural(cells, 'Zelle behält', 'Zellen behalten')} eine spätere Korrektur, weil die Datei sie nicht geändert hat.`,
   rowsCorrected: rows => `${rowWords(rows)} korrigiert`,
   theFileOrItsOptionsChangedSince: 'Die Datei oder ihre Optionen wurden seit dem Lauf geändert',
-  youCanCloseThisPageWeWill: email => `Sie können diese Seite schließen. Wir schreiben an ${email}, wenn der Import beendet ist.`,
-  youCanCloseThisPageTheImport: 'Sie können diese Seite schließen. Der Import läuft weiter.',
+  youCanCloseThisPageWeWill: email => `Sie können diese Seite schließen. Wir schreiben an ${email}, wenn der Lauf beendet ist.`,
+  youCanCloseThisPageTheImport: 'Sie können diese Seite schließen. Der Lauf wird fortgesetzt.',
   eMailWhenARunEnds: email => `E-Mail an ${email}, wenn ein Lauf endet`,
+  eMailWhenAnUndoEnds: email => `E-Mail an ${email}, wenn ein Lauf rückgängig gemacht wurde`,
   recordsMatch: found => `${found} Datensätze passen`,
   whichRecordMatches: (module, what, rows) => `Zu welchem Datensatz in ${module} ${rows === 1 ? 'gehört' : 'gehören'} ${what}?`,
   whichRecordToLink: (module, what, rows, by) =>
