@@ -3,8 +3,37 @@ import {describeEnding} from '../../api/clients/cli/ending.ts'
 import {openOutput} from '../../api/clients/cli/output.ts'
 import {isInFailedFile, readFailed} from '../../api/clients/commands/logs.ts'
 
+const out = openOutput(false, {out: process.stdout, err: process.stderr, columns: null})
+const ended = {id: 'run_1', importId: 'imp_1', state: 'ended', stop: null, pause: null, dryRun: false, counts: {}, questions: 0}
+const cancelled = {stopped: 'CANCELLED', message: 'The run was cancelled'}
+
+/** Returns the lines after the heading of the next steps, without their explanations. */
+const nextOf = (more: object) => {
+  const lines = describeEnding(out, {...ended, ...more})
+  return lines.slice(lines.indexOf('Next:') + 1).map(line => line.trim().split('  ')[0])
+}
+
+test('a stopped undo is continued by an undo of the same run, not taken back', t => {
+  const undo = {id: 'run_2', undoOf: 'run_1'}
+  t.deepEqual(nextOf({...undo, stop: cancelled}), ['lading logs run_2', 'lading undo run_1 --watch'])
+  t.deepEqual(nextOf(undo), ['lading logs run_2', 'lading undo run_2 --watch'])
+  t.deepEqual(nextOf({...undo, stop: {stopped: 'UNDO_EXPIRED', message: 'The values were deleted'}}), ['lading logs run_2'])
+})
+
+test('questions of a dry run and of a retried run need no answer', t => {
+  const linesOf = (more: object) => describeEnding(out, {...ended, questions: 2, ...more}).join('\n')
+  t.regex(linesOf({}), /2 questions need an answer/)
+  t.regex(linesOf({dryRun: true, questionsAnswered: 1}), /^A run would ask 1 question\.$/m)
+  for (const more of [
+    {dryRun: true},
+    {retriedBy: 'run_2'},
+    {dryRun: true, questionsAnswered: 2},
+    {retriedBy: 'run_2', questionsAnswered: 2},
+  ])
+    t.notRegex(linesOf(more), /retry the run/i, JSON.stringify(more))
+})
+
 test('a dry run that reached the row limit or left links empty ends with the advice for a dry run', t => {
-  const out = openOutput(false, {out: process.stdout, err: process.stderr, columns: null})
   const run = {
     id: 'run_1',
     state: 'ended',

@@ -135,8 +135,11 @@ const countLines = (out: Output, counts: Record<string, Record<string, number>>)
     return `  ${clean(module)}: ${parts.join(', ') || 'no rows'}`
   })
 
-const questionLines = ({importId, id, questionsAnswered = 0}: Json, questions: number) => {
+/** A retried run has no open questions, because its retry asks them. */
+const questionLines = ({importId, id, dryRun, retriedBy, questionsAnswered = 0}: Json, questions: number) => {
   const open = questions - questionsAnswered
+  if (retriedBy) return []
+  if (dryRun) return open > 0 ? [`A run would ask ${plural(open, 'question')}.`] : []
   if (open === 0 && questions > 0)
     return [`${plural(questions, 'question')} ${questions === 1 ? 'is' : 'are'} answered. Retry the run to write the waiting rows.`]
   return open > 0
@@ -159,7 +162,7 @@ const nextLines = (
   const steps: [command: string, why: string][] = isExternal
     ? [whyStep]
     : undoOf
-      ? undoSteps({dryRun, undoOf, id})
+      ? undoSteps({dryRun, undoOf, stop, id})
       : dryRun
         ? [[`lading results ${id} --plan`, 'what would be written, row by row'], ...applySteps({importId, id, plan})]
         : isOpen
@@ -177,7 +180,11 @@ const applySteps = ({importId, id, plan}: {importId: string; id: string; plan: J
   return plan.rows > 0 ? [[`lading apply ${id} --watch`, 'write exactly this plan']] : []
 }
 
-const undoSteps = ({dryRun, undoOf, id}: {dryRun: boolean; undoOf: string; id: string}): [command: string, why: string][] => [
-  [`lading logs ${id}`, 'row by row'],
-  dryRun ? [`lading undo ${undoOf} --watch`, 'undo it'] : [`lading undo ${id} --watch`, 'take the undo back'],
-]
+type UndoRun = {dryRun: boolean; undoOf: string; stop: {stopped: string} | null; id: string}
+
+const undoSteps = ({dryRun, undoOf, stop, id}: UndoRun): [command: string, why: string][] => {
+  const logs: [command: string, why: string] = [`lading logs ${id}`, 'row by row']
+  if (stop?.stopped === 'UNDO_EXPIRED') return [logs]
+  if (dryRun) return [logs, [`lading undo ${undoOf} --watch`, 'undo it']]
+  return [logs, stop ? [`lading undo ${undoOf} --watch`, 'continue the undo'] : [`lading undo ${id} --watch`, 'take the undo back']]
+}
