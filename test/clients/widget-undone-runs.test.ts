@@ -1,5 +1,5 @@
 import test from 'ava'
-import {isPartial, isUndone, type Run} from '../../api/clients/widget/runs/run.ts'
+import {isPartial, isUndoActive, isUndone, type Run} from '../../api/clients/widget/runs/run.ts'
 import {writtenBy} from '../../api/clients/widget/runs/tally.ts'
 import {run} from './widget-samples.ts'
 
@@ -23,4 +23,10 @@ test('a dry run is partial if it stopped before the rows that a run may write', 
   t.true(isPartial({stop: cancelled}))
   t.false(isPartial({stop: {stopped: 'LIMIT_ROWS_PER_RUN', message: ''}}))
   t.false(isPartial({stop: null}))
+})
+
+test('an undo is in progress until it has ended, and an undo that the list of runs lacks has ended', t => {
+  t.true(isUndoActive([{...undo, endedAt: null}, first], 'b'))
+  t.false(isUndoActive([undo, first], 'b'))
+  t.false(isUndoActive([first], 'b'))
 })

@@ -94,7 +94,7 @@ const Summary = ({id, run, known: loadedImport, onStarted}: SummaryProps) => {
       }
     </section>
     <${Retry} importId=${id} run=${run} known=${loadedImport} onStarted=${onStarted} groups=${tally.groups} isMain=${main === 'retry'} />
-    ${!embed.value && html`<${Undo} importId=${id} run=${run} onStarted=${onStarted} />`}
+    ${!embed.value && html`<${Undo} importId=${id} run=${run} runs=${loadedImport.runs} onStarted=${onStarted} />`}
     ${
       loadedImport.import.state !== 'expired' &&
       !run.undoOf &&

@@ -90,6 +90,10 @@ const undosOf = (runs: readonly Run[], {id}: Run): Run[] => runs.filter(run => r
 /** Whether an undo of the run ended without a stop. `runs`: all runs of the import. */
 export const isUndone = (runs: readonly Run[], run: Run): boolean => undosOf(runs, run).some(({endedAt, stop}) => endedAt !== null && !stop)
 
+/** Whether this undo is still in progress. `runs`: the newest runs of the import. An undo that they do not include ended long ago. */
+export const isUndoActive = (runs: readonly Pick<Run, 'id' | 'endedAt'>[], undo: string): boolean =>
+  runs.some(({id, endedAt}) => id === undo && endedAt === null)
+
 /**
  * Whether an ended dry run stopped before it had all rows that a run may write. A dry run that stopped at the plan's rows per run has all of them.
  */

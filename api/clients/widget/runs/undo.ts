@@ -10,7 +10,7 @@ import {Confirm} from '../ui/dialog.ts'
 import {at, count} from '../ui/format.ts'
 import {Menu} from '../ui/menu.ts'
 import {Notice, Problem} from '../ui/notice.ts'
-import type {Run} from './run.ts'
+import {isUndoActive, type Run} from './run.ts'
 
 type UndoStatus = {available: boolean; until: string | null; why: string | null; undoneBy: string | null}
 type OnStarted = (run: string) => void
@@ -59,8 +59,11 @@ export const RunMenu = ({run}: {run: Run}) => {
   `
 }
 
+/** `runs`: the newest runs of the import. */
+type UndoProps = {importId: string; run: Run; runs: readonly Pick<Run, 'id' | 'endedAt'>[]; onStarted: OnStarted}
+
 /** Offers to undo an ended run. The undo begins with a dry run, which writes nothing. */
-export const Undo = ({importId, run, onStarted}: {importId: string; run: Run; onStarted: OnStarted}) => {
+export const Undo = ({importId, run, runs, onStarted}: UndoProps) => {
   const canBe = canUndo(run)
   const {
     data: undo,
@@ -69,7 +72,7 @@ export const Undo = ({importId, run, onStarted}: {importId: string; run: Run; on
   } = useLoad<UndoStatus | null>(async signal => (canBe ? readUndo(importId, run.id, signal) : null), [run.id, canBe])
   if (error) return html`<${Problem} error=${error} again=${again} />`
   if (undo?.undoneBy)
-    return html`<p class="carried-on">${t.thisRunWasUndone} <a href=${to('imports', importId, 'run', {run: undo.undoneBy})}>${t.viewTheUndo}</a></p>`
+    return html`<p class="carried-on">${isUndoActive(runs, undo.undoneBy) ? t.thisRunIsBeingUndone : t.thisRunWasUndone} <a href=${to('imports', importId, 'run', {run: undo.undoneBy})}>${t.viewTheUndo}</a></p>`
   if (undo?.why === 'UNDO_EXPIRED' && undo.until) return html`<p class="quiet">${t.thisRunCouldBeUndoneUntil(at(undo.until))}</p>`
   if (!undo?.available || !may('builder')) return null
   return html`

@@ -7,6 +7,7 @@ export const t = translate('undo', {
   viewRows: 'View rows',
   undoStates: undoWords,
   thisRunWasUndone: 'This run was undone.',
+  thisRunIsBeingUndone: 'This run is being undone.',
   viewTheUndo: 'View the undo',
   thisRunCouldBeUndoneUntil: (until: Part) => `This run could be undone until ${until}.`,
   valuesAndRecordsThatWereChanged: (effect: Part) => `${effect} Values and records that were changed since are kept.`,

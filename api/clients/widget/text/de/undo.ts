@@ -11,6 +11,7 @@ export const undo: typeof t = {
     keptValues: (number, values) => `, ${number} ${values === 1 ? 'geänderter Wert' : 'geänderte Werte'} behalten`,
   },
   thisRunWasUndone: 'Dieser Lauf wurde rückgängig gemacht.',
+  thisRunIsBeingUndone: 'Dieser Lauf wird gerade rückgängig gemacht.',
   viewTheUndo: 'Rückgängigmachen ansehen',
   thisRunCouldBeUndoneUntil: until => `Dieser Lauf konnte bis ${until} rückgängig gemacht werden.`,
   valuesAndRecordsThatWereChanged: effect => `${effect} Seither geänderte Werte und Datensätze bleiben erhalten.`,
