@@ -11,6 +11,8 @@ import {
   withoutSaved,
 } from '../../api/clients/widget/runs/answering.ts'
 import {compareCandidates} from '../../api/clients/widget/runs/compare-candidates.ts'
+import {openQuestionsOf} from '../../api/clients/widget/runs/run.ts'
+import {run} from './widget-samples.ts'
 
 const question = (more: Partial<Question> = {}): Question => ({
   key: 'k',
@@ -93,4 +95,10 @@ test('candidates are compared with one another and with the row, and fields with
       ['Label of Born', '1 March 2000', ['2000-03-01', '2000-03-01'], true],
     ],
   )
+})
+
+test('a dry run and a retried run have no open questions', t => {
+  t.is(openQuestionsOf(run({questions: 3, questionsAnswered: 1})), 2)
+  t.is(openQuestionsOf(run({questions: 3, dryRun: true})), 0)
+  t.is(openQuestionsOf(run({questions: 3, retriedBy: 'run_2'})), 0)
 })

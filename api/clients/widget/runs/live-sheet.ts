@@ -17,7 +17,7 @@ import {LeaveNotice, useProgressTitle} from './leave-notice.ts'
 import {type Live, useSpoken} from './live.ts'
 import {Outcomes} from './outcomes.ts'
 import {etaOf} from './rate.ts'
-import {kindOf, type Run, sayRange, sayState} from './run.ts'
+import {kindOf, type Run, sayCancelEffect, sayRange, sayState} from './run.ts'
 import {StopAndUndo} from './stop-and-undo.ts'
 import {whyOf} from './why.ts'
 
@@ -110,7 +110,7 @@ const Cancel = ({importId, run}: {importId: string; run: Run}) => {
       isAsking &&
       html`
         <${Confirm} title=${run.dryRun ? t.cancelTheDryRun : t.cancelTheRun} action=${run.dryRun ? t.cancelDryRun : t.cancelRun} back=${t.keepRunning} isDangerous work=${cancel} onClose=${() => setAsking(false)}>
-          ${run.dryRun ? html`<p>${t.nothingWasWrittenThePlanSoFar}</p>` : html`<p>${t.rowsAlreadyWrittenStayInTheCrm}</p>`}
+          <p>${sayCancelEffect(run)}</p>
         <//>
       `
     }

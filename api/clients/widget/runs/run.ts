@@ -1,4 +1,4 @@
-import {describeRunState} from '../../run-state.ts'
+import {deletesRecords, describeRunState} from '../../run-state.ts'
 import {t} from '../text/runs.ts'
 import {count} from '../ui/format.ts'
 
@@ -107,12 +107,21 @@ export const kindOf = ({dryRun, retryOf, undoOf}: Pick<Run, 'dryRun' | 'retryOf'
   return retryOf ? t.retry : t.run
 }
 
-/** Returns how many questions of a run wait for an answer. A retried run has none, because the retry takes them over. */
+/** Says what stays after the run is cancelled, and how to continue. */
+export const sayCancelEffect = (run: Pick<Run, 'dryRun' | 'undoOf' | 'deletes' | 'deleted'>): string => {
+  if (run.dryRun) return t.nothingWasWrittenThePlanSoFar
+  if (run.undoOf) return t.undoneRowsStayUndone
+  return deletesRecords(run) ? t.deletedRecordsStayDeleted : t.rowsAlreadyWrittenStayInTheCrm
+}
+
+/** Returns how many questions of a run wait for an answer. A dry run waits for none. A retried run has none, because the retry takes them over. */
 export const openQuestionsOf = ({
+  dryRun,
   questions,
   questionsAnswered = 0,
   retriedBy = null,
-}: Pick<Run, 'questions' | 'questionsAnswered' | 'retriedBy'>): number => (retriedBy === null ? questions - questionsAnswered : 0)
+}: Pick<Run, 'dryRun' | 'questions' | 'questionsAnswered' | 'retriedBy'>): number =>
+  !dryRun && retriedBy === null ? questions - questionsAnswered : 0
 
 /** Describes the row range of a run. Returns null for all rows. */
 export const sayRange = (rows: Run['rows']): string | null => {

@@ -70,9 +70,17 @@ export const t = translate('reasons', {
       title: 'The run failed because of an internal error',
       todo: 'Retry it later. If it happens again, contact support.',
     },
+    PLAN_CHANGED: {title: 'The sealed plan was changed', todo: 'Start a new preview and seal its plan.'},
+    UNDO_EXPIRED: {title: 'The values to restore were deleted', todo: 'Correct the remaining records in the CRM.'},
   } as Record<string, StopWords>,
   runPaused: {title: 'The run is paused', todo: 'It resumes automatically.'},
   runStopped: {title: 'The run was stopped', todo: 'Fix the problem, then retry the run.'},
+  /** The next step after a stop, for runs that the widget does not retry. `external`: also for a run that ended before it began. */
+  insteadOfRetry: {
+    undo: 'Undo the run again to continue.',
+    deletes: 'A new run deletes the remaining records.',
+    external: 'Start another run for the remaining rows.',
+  },
   fewerRows: {title: 'A run would stop before its end', todo: 'Choose fewer rows, or check the limits of your plan.'},
   cancelling: 'Cancelling: waiting for batches in flight',
   ofDryRun: (title: string) => String(title).replace('The run', 'The dry run'),

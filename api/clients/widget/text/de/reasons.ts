@@ -79,9 +79,16 @@ export const reasons: typeof t = {
       title: 'Der Lauf ist wegen eines internen Fehlers fehlgeschlagen',
       todo: 'Wiederholen Sie ihn später. Geschieht es erneut, wenden Sie sich an den Support.',
     },
+    PLAN_CHANGED: {title: 'Der versiegelte Plan wurde geändert', todo: 'Starten Sie eine neue Vorschau, und versiegeln Sie ihren Plan.'},
+    UNDO_EXPIRED: {title: 'Die Werte zum Wiederherstellen wurden gelöscht', todo: 'Korrigieren Sie die übrigen Datensätze im CRM.'},
   },
   runPaused: {title: 'Der Lauf ist angehalten', todo: 'Er wird automatisch fortgesetzt.'},
   runStopped: {title: 'Der Lauf wurde abgebrochen', todo: 'Beheben Sie das Problem, und wiederholen Sie dann den Lauf.'},
+  insteadOfRetry: {
+    undo: 'Machen Sie den Lauf noch einmal rückgängig, um fortzufahren.',
+    deletes: 'Ein neuer Lauf löscht die übrigen Datensätze.',
+    external: 'Starten Sie einen weiteren Lauf für die übrigen Zeilen.',
+  },
   fewerRows: {
     title: 'Ein Lauf würde vor dem Ende abbrechen',
     todo: 'Wählen Sie weniger Zeilen, oder prüfen Sie die Grenzen Ihres Tarifs.',

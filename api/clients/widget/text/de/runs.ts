@@ -67,6 +67,10 @@ export const runs: typeof t = {
   nothingWasWrittenThePlanSoFar: 'Nichts wurde geschrieben. Der bisherige Plan bleibt verfügbar.',
   rowsAlreadyWrittenStayInTheCrm:
     'Schon geschriebene Zeilen bleiben im CRM. Gesendete Pakete werden noch abgeschlossen. Sie können den Lauf später wiederholen; er schreibt keine Zeile doppelt.',
+  undoneRowsStayUndone:
+    'Schon rückgängig gemachte Zeilen bleiben es. Gesendete Pakete werden noch abgeschlossen. Sie können den Lauf später noch einmal rückgängig machen.',
+  deletedRecordsStayDeleted:
+    'Gelöschte Datensätze bleiben im Papierkorb des CRM. Gesendete Pakete werden noch abgeschlossen. Ein neuer Lauf löscht die übrigen Datensätze.',
   rowsByOutcome: 'Zeilen nach Ergebnis',
   outcome: 'Ergebnis',
   rows: 'Zeilen',
