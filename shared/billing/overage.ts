@@ -1,6 +1,7 @@
 import type {Pool} from '../../sql/database.ts'
 import {beginReport, listOfMinute, listReported, listUnsent, type Report, restReport, setSent, type Total} from '../../sql/overage.ts'
 import type {Log} from '../telemetry/log.ts'
+import {readPlanStatus} from './entitlements/plan-status.ts'
 import {assertFresh} from './fresh.ts'
 import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
@@ -52,6 +53,10 @@ const sendReport = async (deps: OverageDeps, report: Report, meters: Meters): Pr
   const isDoubtful = triedHours !== null && triedHours < sameForHours
   const arrived = triedHours !== null && !isDoubtful ? await hasArrived(deps, report, meter) : false
   if (arrived !== false) return arrived === true
+  if (isDoubtful && (await isBillClosed(db, report))) {
+    await restReport(db, identifier)
+    return false
+  }
   if (item === null) {
     const says = 'overage rows cannot be billed: the org has no live subscription with an overage price; bill them by hand'
     // A report that was tried may have arrived, which shows later. A lost item is added again, and then bills these rows.
@@ -65,6 +70,18 @@ const sendReport = async (deps: OverageDeps, report: Report, meters: Meters): Pr
   await sendToMeter(deps, {...report, at, since}, meter)
   await setSent(db, [identifier])
   return true
+}
+
+/** The provider closes a bill one hour after its period. A report of that period must be sent well before. */
+const billOpenMs = 30 * 60_000
+
+/**
+ * Whether the bill of the report's original time may be closed. A doubtful report must keep its time and would then not be billed. So it waits until
+ * the meter shows whether it arrived; if it did not, it is sent with the current time and goes on the next bill.
+ */
+const isBillClosed = async (db: Pool, {org, at}: Report): Promise<boolean> => {
+  const {window, now} = await readPlanStatus(db, org)
+  return Date.parse(at) < Date.parse(window.startsAt) && Date.parse(now) >= Date.parse(window.startsAt) + billOpenMs
 }
 
 type StartedReport = Report & {since: number}

@@ -61,6 +61,33 @@ test('rows unreported for 36 days and two bills are billed once, with the next b
   )
 })
 
+for (const [hours, when] of [
+  [2, 'before'],
+  [20, 'before'],
+  [2, 'after'],
+] as const)
+  test(`rows whose report first failed before a period's end are billed once if they arrive ${hours} hours later (${when})`, async t => {
+    const {payment, stripe} = billing
+    const org = await openOverage(billing)
+    const [found] = (await stripe.subscriptions.list({customer: org.customer})).data
+    await pass(billing, (found!.items.data[0]!.current_period_end - payment.now() - 600) / 86_400)
+    await org.write(15)
+    payment.faults.add({method: 'POST', path, times: 1, action: {...undone, when}})
+    await send()
+    await pass(billing, hours / 24)
+    await send()
+    for (let times = 0; times < 3; times++) {
+      await pass(billing, 0.5)
+      await send()
+    }
+    t.true((await org.reports()).every(({sent}) => sent))
+    await pass(billing, 31)
+    t.is(
+      (await paid(org.customer)).reduce((sum, amount) => sum + amount),
+      9005,
+    )
+  })
+
 test('raising a row limit after overage was billed makes room for as many further rows', async t => {
   const org = await openOverage(billing)
   const {house} = billing
