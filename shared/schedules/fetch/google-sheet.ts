@@ -10,11 +10,11 @@ const sheetAddress =
 
 /**
  * Converts the link of a Google spreadsheet to the address of a CSV export. `gid` in the link names the sheet that is exported; without `gid`,
- * the first sheet is exported. Other addresses are returned unchanged.
+ * the first sheet is exported. Other addresses are returned unchanged, also the result itself, because a stored source is parsed again at each use.
  */
 export const exportAddressOf = (url: string): string => {
   const [, id] = sheetAddress.exec(url) ?? []
-  if (id === undefined || /\/export(?:[?#]|$)/.test(url)) return url
+  if (id === undefined || /\/(?:export|pub)(?:[?#]|$)/.test(url)) return url
   const [, gid] = /[?&#]gid=(\d{1,20})/.exec(url) ?? []
   const sheet = gid === undefined ? '' : `&gid=${gid}`
   if (id.startsWith('e/')) return `https://docs.google.com/spreadsheets/d/${id}/pub?output=csv${sheet && `${sheet}&single=true`}`

@@ -24,6 +24,7 @@ test('the link of a sheet becomes the address of its CSV export, and other addre
   t.true(isSheetExport(new URL(exportAddressOf(`${published}?output=csv`))))
   for (const other of [
     `${link}/export?format=xlsx`,
+    `${published}?output=xlsx&gid=5`,
     `https://docs.google.com.evil.example/spreadsheets/d/${id}/edit`,
     'https://files.example/a.csv',
   ])
@@ -33,6 +34,13 @@ test('the link of a sheet becomes the address of its CSV export, and other addre
 test('a source with the link of a sheet stores the address of the export', t => {
   const source = FileSource.parse({kind: 'https', url: `https://docs.google.com/spreadsheets/d/${id}/edit#gid=7`})
   t.deepEqual(source, {kind: 'https', url: `https://docs.google.com/spreadsheets/d/${id}/export`, query: 'format=csv&gid=7'})
+})
+
+test('a stored source keeps the chosen sheet of a published spreadsheet, because the source is parsed again at each use', t => {
+  const published = `https://docs.google.com/spreadsheets/d/e/2PACX-${id}/pub`
+  const stored = FileSource.parse({kind: 'https', url: `${published}html?gid=5&single=true`})
+  t.deepEqual(stored, {kind: 'https', url: published, query: 'output=csv&gid=5&single=true'})
+  t.deepEqual(FileSource.parse(stored), stored)
 })
 
 /** Opens a server for Google's hosts. `answer` gets the port, which its redirects need. */
