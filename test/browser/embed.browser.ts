@@ -115,6 +115,30 @@ test('an embedded run that waits, and a refused start, show no link that leaves 
   await frame.locator('.every-row').filter({hasText: '1 created'}).waitFor()
 })
 
+test('an embedded verification lists the cut values without the values of the CRM, which it may not read', async () => {
+  const {world} = opened
+  const call = world.as(await world.signIn('ana@example.org'))
+  const template = `/orgs/${embedding.org}/templates/${embedding.template}`
+  assert.equal((await call('PATCH', template, {verify: 'all'})).status, 200)
+  world.crm.setSwitches({
+    rewrites: [{module: 'Leads', where: {field: 'Company', values: ['Cut firm']}, how: 'cut', field: 'Last_Name', length: 3}],
+  })
+  const {page} = await opened.open()
+  const frame = await embedding.openHost(page, 0)
+  const waiting = page.waitForEvent('filechooser')
+  await frame.getByRole('button', {name: 'Choose file'}).click()
+  await (await waiting).setFiles(csvFile('cut.csv', 'Last Name,Company,Email\nShortened,Cut firm,cut@example.org\n'))
+  await frame.getByRole('button', {name: 'Review', exact: true}).click()
+  await frame.getByRole('button', {name: 'Import 1 row'}).click()
+  await frame.getByRole('link', {name: 'View rows'}).click()
+  const differences = frame.locator('.verification table').last()
+  await differences.getByText('Shortened').waitFor()
+  assert.deepEqual(await differences.locator('thead th').allInnerTexts(), ['Row', 'Field', 'Found', 'Sent'])
+  assert.deepEqual(await differences.locator('tbody td').allInnerTexts(), ['1', 'Last Name', 'Cut', 'Shortened'])
+  world.crm.setSwitches({rewrites: []})
+  assert.equal((await call('PATCH', template, {verify: 'off'})).status, 200)
+})
+
 test('the React component embeds the import, calls its latest handlers, and leaves no frame behind', async () => {
   await serveReact(hosts[0]!.server, {lading: opened.world.url, template: embedding.template})
   const {page} = await opened.open()

@@ -1,6 +1,7 @@
 import {html} from '../html.ts'
 import type {LoadedImport} from '../imports/known.ts'
 import {useFlowFieldLabels} from '../imports/module-data.ts'
+import {embed} from '../state/embed.ts'
 import {useLoad} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
 import {t} from '../text/verification.ts'
@@ -26,6 +27,7 @@ type Difference = {
   recordId: string
   result: 'truncated' | 'coerced' | 'changed' | 'missing'
   sent: string | null
+  /** Null if the CRM has no value, and always for an embed token. */
   read: string | null
 }
 type VerifyPage = {fields: FieldCounts[]; differences: Difference[]}
@@ -94,7 +96,7 @@ const FoundValues = ({run, found, hasDifferences}: FoundValuesProps) => {
       html`
         <h3>${t.firstDifferences}</h3>
         <table class="cards">
-          <thead><tr>${[t.row, t.field, t.found, t.sent, t.read].map(head => html`<th scope="col">${head}</th>`)}</tr></thead>
+          <thead><tr>${[t.row, t.field, t.found, t.sent, ...(embed.value ? [] : [t.read])].map(head => html`<th scope="col">${head}</th>`)}</tr></thead>
           <tbody>${differences.map(
             ({rowNumber, flowId, field, result, sent, read}) =>
               html`<tr>${cells([
@@ -102,7 +104,7 @@ const FoundValues = ({run, found, hasDifferences}: FoundValuesProps) => {
                 [t.field, sayField(flowId, field)],
                 [t.found, t[result]],
                 [t.sent, sent ?? t.empty],
-                [t.read, result === 'missing' ? '' : (read ?? t.empty)],
+                ...(embed.value ? [] : [[t.read, result === 'missing' ? '' : (read ?? t.empty)] as [string, string]]),
               ])}</tr>`,
           )}</tbody>
         </table>
