@@ -14,9 +14,11 @@ import {adaptContract} from '../mapping/data-contracts/adapt.ts'
 import type {Breach} from '../mapping/data-contracts/breach.ts'
 import {checkImport} from '../mapping/data-contracts/check-import.ts'
 import {readContract, saveContract} from '../mapping/data-contracts/store.ts'
+import type {Flow} from '../mapping/flows/flow.ts'
+import {unbindFlows} from '../mapping/templates/apply.ts'
 import {fillSlots} from '../mapping/templates/fill-slots.ts'
 import {findVisible, lockEditable} from '../mapping/templates/find.ts'
-import {openSlots} from '../mapping/templates/slots.ts'
+import {openSlots, slotsOf} from '../mapping/templates/slots.ts'
 import {documentOf} from '../mapping/templates/template.ts'
 import type {Editor} from '../mapping/templates/write.ts'
 import type {Queue} from '../queue.ts'
@@ -93,11 +95,14 @@ type CopyInput = {org: string; template: TemplateRow; file: HeldFile & {importId
  * connection or other slots.
  */
 const copyCorrectedTemplate = async (tx: Tx, {org, template, file: {id, importId, held}}: CopyInput): Promise<void> => {
-  const {no, state, templateVersion, connectorId, flows} = await lockOpenImport(tx, {org, importId})
+  const found = await lockOpenImport(tx, {org, importId})
+  const {no, state, templateVersion, connectorId} = found
   const {version} = template
   if (state !== 'draft' || templateVersion === version || (template.connectorId ?? connectorId) !== connectorId) return
   const document = documentOf(template)
   const [slots, heldSlots] = [document.sources, held.files].map(some => some.map(({slot}) => slot).toSorted())
+  // A file that was cleaned before it was held is bound to the flows already.
+  const flows = unbindFlows(found.flows as Flow[], slotsOf(found))
   if (!isDeepStrictEqual(slots, heldSlots) || !isDeepStrictEqual(flows, await readTemplateFlows(tx, no))) return
   await replaceTemplateCopy(tx, {no, template, slots: openSlots(document), flows: document.flows})
   await setFiringTemplateVersion(tx, {firing: id, version})

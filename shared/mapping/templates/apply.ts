@@ -105,6 +105,9 @@ const rebind = (flows: Flow[], {slot, flows: own, sourceId: before}: ImportSlot,
         own.includes(flow.id) && (flow.sourceId === slot || flow.sourceId === before) ? {...flow, sourceId: sourceId ?? slot} : flow,
       )
 
+/** Points the flows of all slots back at their slots, as in the template. A flow that a user has pointed at another file keeps that file. */
+export const unbindFlows = (flows: Flow[], slots: ImportSlot[]): Flow[] => slots.reduce((all, slot) => rebind(all, slot, null), flows)
+
 /** Lists the slots that share a file with an earlier slot but read the file differently. */
 export const readingIssues = (slots: ImportSlot[]): Issue[] =>
   slots.flatMap((slot, at) => {
