@@ -70,9 +70,22 @@ const ColumnEvidence = Answer({
 
 const Problem = Answer({
   kind: z
-    .enum(['encoding', 'undecodable', 'ambiguous', 'lost', 'ragged', 'merged', 'uncalculated', 'error', 'undated', 'header', 'sheet'])
+    .enum([
+      'encoding',
+      'undecodable',
+      'ambiguous',
+      'lost',
+      'ragged',
+      'quote',
+      'merged',
+      'uncalculated',
+      'error',
+      'undated',
+      'header',
+      'sheet',
+    ])
     .describe(
-      '`encoding`: the encoding could not be detected; a person must choose it before a run. `undecodable`: some bytes are not valid in the encoding; a person must accept them before a run. `ambiguous`: a person must choose. `lost`: characters were lost before the upload. `ragged`: rows do not fit the header. `merged`, `uncalculated`, `undated`: cells of a workbook hold something other than they show. `error`: cells of a workbook hold errors, such as `#N/A`. `header`: the first row looks like a title, and another like the header. `sheet`: the first sheet has no rows, so another is read',
+      '`encoding`: the encoding could not be detected; a person must choose it before a run. `undecodable`: some bytes are not valid in the encoding; a person must accept them before a run. `ambiguous`: a person must choose. `lost`: characters were lost before the upload. `ragged`: rows do not fit the header. `quote`: rows have a cell that may contain other rows, because its quote is not closed; a person must accept them before they are written. `merged`, `uncalculated`, `undated`: cells of a workbook hold something other than they show. `error`: cells of a workbook hold errors, such as `#N/A`. `header`: the first row looks like a title, and another like the header. `sheet`: the first sheet has no rows, so another is read',
     ),
   column: z.string().nullable().describe('The column. Null: the whole file'),
   message: z.string().describe('What is wrong, in words'),
@@ -147,6 +160,7 @@ export const Source = Answer({
   columns: z.array(ColumnEvidence).describe('The columns after cleaning, columns added by splitting last'),
   fileColumns: z.array(z.string()).optional().describe('The columns of the file before cleaning. Absent for the oldest files'),
   ragged: Rows('Rows that do not fit the header. They are not written'),
+  openQuotes: Rows('Rows with a cell of several lines whose quote seems not to be closed. They are not written').optional(),
   struck: Rows('Rows excluded by cleaning. They are not written').optional(),
   workbook: Answer({
     epoch: z.union([z.literal(1900), z.literal(1904)]).describe('The epoch of its dates'),

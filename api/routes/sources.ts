@@ -29,7 +29,8 @@ const PreviewRow = Answer({
   rowNumber: RowNumber('Number of the row'),
   values: z.array(z.string()).describe('Its cells after cleaning, in the order of `columns`'),
   raw: z.array(z.string()).describe('Its cells in the file, in the order of `fileColumns`'),
-  ragged: z.boolean().describe('Whether it does not fit the header'),
+  ragged: z.boolean().describe('Whether it does not fit the header, or has an open quote'),
+  openQuote: z.literal(true).optional().describe('Whether a cell of several lines has a quote that seems not to be closed'),
   struck: z.string().nullable().describe('Why cleaning excluded the row. Null: it did not'),
 })
 

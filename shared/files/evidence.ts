@@ -33,7 +33,8 @@ export type ColumnEvidence = {
   samples: string[]
 }
 
-export type Evidence = {columns: ColumnEvidence[]; rows: number; ragged: RaggedRows; struck: RaggedRows}
+/** `ragged` does not count rows with an open quote. `openQuotes` is absent if there are none. */
+export type Evidence = {columns: ColumnEvidence[]; rows: number; ragged: RaggedRows; openQuotes?: RaggedRows; struck: RaggedRows}
 
 // The maximum number of distinct values kept for all columns together, but at least ten per column. It limits the memory for thousands of columns.
 const distinctBudget = 200_000
@@ -46,7 +47,8 @@ const [fewestDistinct, mostDistinct] = [10, 1000]
 export const openEvidence = (names: string[]) => {
   const limit = Math.min(mostDistinct, Math.max(fewestDistinct, Math.floor(distinctBudget / Math.max(1, names.length))))
   const columns = names.map(name => openColumn(name, limit))
-  const [ragged, struck]: [RaggedRows, RaggedRows] = [
+  const [ragged, openQuotes, struck]: [RaggedRows, RaggedRows, RaggedRows] = [
+    {count: 0, firstRow: null},
     {count: 0, firstRow: null},
     {count: 0, firstRow: null},
   ]
@@ -56,11 +58,18 @@ export const openEvidence = (names: string[]) => {
     const whole = chunk.filter(row => !row.ragged && row.struck === undefined)
     if (whole.length < chunk.length) {
       describeColumn(struck, chunk, row => row.struck !== undefined)
-      describeColumn(ragged, chunk, row => row.ragged && row.struck === undefined)
+      describeColumn(ragged, chunk, row => row.ragged && !row.openQuote && row.struck === undefined)
+      describeColumn(openQuotes, chunk, row => row.openQuote === true && row.struck === undefined)
     }
     for (const [index, column] of columns.entries()) column.add(whole, index)
   }
-  const end = (): Evidence => ({columns: columns.map(column => column.end()), rows, ragged, struck})
+  const end = (): Evidence => ({
+    columns: columns.map(column => column.end()),
+    rows,
+    ragged,
+    ...(openQuotes.count > 0 && {openQuotes}),
+    struck,
+  })
   return {add, end}
 }
 

@@ -59,7 +59,7 @@ export const assertFormat = (stated: ReaderOptions | undefined, format: FileForm
     )
 }
 
-const csvOnly = ['encoding', 'badBytes', 'delimiter', 'quote', 'strictQuotes', 'skipRows', 'comment', 'shortRows']
+const csvOnly = ['encoding', 'badBytes', 'delimiter', 'quote', 'strictQuotes', 'openQuotes', 'skipRows', 'comment', 'shortRows']
 const xlsxOnly = ['decimals', 'sheet', 'range']
 
 /**

@@ -8,15 +8,15 @@ import {type TextFacts, type TextProblem, textProblems} from './text/text-proble
 /**
  * `ambiguous`: a user must choose. `lost`: cells contain U+FFFD, for characters that were lost before the upload or invalid bytes. `uncalculated`:
  * formulas have no saved value. `error`: cells have error values, such as #N/A. `undated`: cells formatted as dates contain invalid numbers.
- * `sheet`: the first visible sheet has no rows, so another sheet is read.
+ * `sheet`: the first visible sheet has no rows, so another sheet is read. `quote`: cells may contain rows, because their quote is not closed.
  */
-type ProblemKind = 'ambiguous' | 'lost' | 'ragged' | 'merged' | 'uncalculated' | 'error' | 'undated' | 'header' | 'sheet'
+type ProblemKind = 'ambiguous' | 'lost' | 'ragged' | 'quote' | 'merged' | 'uncalculated' | 'error' | 'undated' | 'header' | 'sheet'
 /** A problem of a source. `reader` has the reader options that solve the problem, if they are known. */
 type Problem = {kind: ProblemKind | TextProblem['kind']; column: string | null; message: string; fix: string; reader?: ReaderOptions}
 
 type Column = ExaminedFile['columns'][number]
 
-export const problemsOf = ({columns, ragged, workbook, header, ...text}: SeenProblem, choices: Choices): Problem[] => [
+export const problemsOf = ({columns, ragged, openQuotes, workbook, header, ...text}: SeenProblem, choices: Choices): Problem[] => [
   ...sheetProblems(text),
   ...('reader' in text ? textProblems(text) : []),
   ...(header ? [headerProblem(header)] : []),
@@ -31,6 +31,7 @@ export const problemsOf = ({columns, ragged, workbook, header, ...text}: SeenPro
         },
       ]
     : []),
+  ...(openQuotes ? [quoteProblem(openQuotes)] : []),
   ...(workbook?.merged
     ? [
         {
@@ -44,10 +45,18 @@ export const problemsOf = ({columns, ragged, workbook, header, ...text}: SeenPro
 ]
 
 /** The facts about a file's text, such as its encoding, are checked only if `reader` is present. */
-type SeenProblem = Pick<ExaminedFile, 'columns' | 'ragged' | 'workbook' | 'header'> & {sniffed?: SniffedFile | undefined} & (
+type SeenProblem = Pick<ExaminedFile, 'columns' | 'ragged' | 'openQuotes' | 'workbook' | 'header'> & {sniffed?: SniffedFile | undefined} & (
     | TextFacts
     | object
   )
+
+const quoteProblem = ({count: found, firstRow}: NonNullable<ExaminedFile['openQuotes']>): Problem => ({
+  kind: 'quote',
+  column: null,
+  reader: {openQuotes: 'keep'},
+  message: `${rows(found)} with a cell of several lines whose quote seems not to be closed, the first is row ${firstRow}. The cell may contain rows`,
+  fix: 'These rows will fail. Close or double the quote in the file, set quote to null if quotes mean nothing, or set openQuotes to keep if the cells are right',
+})
 
 const sheetProblems = ({sniffed}: {sniffed?: SniffedFile | undefined}): Problem[] =>
   sniffed && 'passed' in sniffed && sniffed.passed !== undefined ? [sheetProblem(sniffed, sniffed.passed)] : []

@@ -37,6 +37,11 @@ const csv = {
     .describe('`true` refuses text after a closing quote and quotes inside an unquoted cell; `false` reads them as text (`5" pipe`)'),
   apostrophes,
   reasons,
+  openQuotes: z
+    .enum(['refuse', 'keep'])
+    .describe(
+      'What to do with a row in which text follows the quote that closes a cell of several lines: `refuse`, the default, fails it, because the cell may contain rows; `keep` reads the cell as it is',
+    ),
   headerRow: z.boolean().describe('Whether the first row has the column names; `false` names the columns by number'),
   skipRows: z
     .int()
@@ -82,6 +87,8 @@ const CsvReader = z
     delimiter: csv.delimiter.default(','),
     quote: csv.quote.default('"'),
     strictQuotes: csv.strictQuotes.default(false),
+    // The key is absent unless a user sets it, because older builds do not know the key.
+    openQuotes: csv.openQuotes.optional(),
     headerRow: csv.headerRow.default(true),
     skipRows: csv.skipRows.default(0),
     comment: csv.comment.default(null),

@@ -3,12 +3,14 @@ import type {HeaderProposal} from './csv/header-row.ts'
 /**
  * `rowNumber` counts the rows below the header, from 1. Blank and comment lines of a CSV file are not rows; a blank row of a sheet is a row if
  * another row follows. `cells` has one text per column unless the row is `ragged`. A ragged row has non-empty cells beyond the last column, or too
- * few cells for the named columns. The run fails such a row as `ROW_RAGGED`.
+ * few cells for the named columns, or an open quote. The run fails such a row as `ROW_RAGGED` or `ROW_QUOTE`.
  */
 export type FileRow = {
   rowNumber: number
   cells: string[]
   ragged: boolean
+  /** Text follows the quote that closes a cell of several lines, so the cell may contain rows of the file. Such a row is `ragged`. */
+  openQuote?: true
   /** The stored texts of the cells, such as the number behind a date. Absent if all equal the cells before cleaning. */
   stored?: string[]
   /** Why cells cannot be imported, by index of the cell. A cleaning step that changes a cell removes its fault. */
@@ -65,5 +67,9 @@ export const uniqueNames = (names: string[]) => {
     return `${name} (${number})`
   })
 }
+
+/** Says why the cells of a ragged row cannot be changed one by one. */
+export const describeMisfit = ({openQuote}: Pick<FileRow, 'openQuote'>) =>
+  openQuote ? 'has a quote that is not closed' : 'has more or fewer cells than the header'
 
 export const charactersIn = (cells: string[]) => cells.reduce((sum, cell) => sum + cell.length, 0)

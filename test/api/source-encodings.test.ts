@@ -155,6 +155,21 @@ test('a source whose encoding an earlier build assumed needs a choice of its enc
   t.deepEqual(namesOf('PRE-'), ['Jörg'])
 })
 
+test('rows with an open quote are a problem until a person keeps them, which a template does not', async t => {
+  const {path, at} = await addMapped(Buffer.from('name,number,city\nAnn,OQ-1,"Köln\nBen,OQ-2,Bonn\nEve,OQ-3,"Trier"\nZoe,OQ-4,Ulm\n'))
+  const {source} = await ok(org.call('GET', at), 200)
+  t.like(source, {rows: 2, ragged: {count: 0}, openQuotes: {count: 1, firstRow: 1}, problems: [{kind: 'quote'}]})
+  t.deepEqual(
+    (await ok(org.call('GET', `${at}/rows`), 200)).rows.map(({openQuote}: {openQuote?: true}) => openQuote),
+    [true, undefined],
+  )
+  const kept = (await ok(org.call('PATCH', at, {reader: source.problems[0].reader}), 200)).source
+  t.deepEqual([kept.problems, kept.openQuotes], [[], undefined])
+  const fromImport = path.split('/').at(-1)
+  const {template} = await ok(org.call('POST', `/orgs/${org.org}/templates`, {fromImport, name: 'No open quotes'}), 201)
+  t.false('openQuotes' in template.sources[0].reader)
+})
+
 test('a template keeps a chosen encoding, and not the acceptance of invalid bytes', async t => {
   const latin = Buffer.from('name,number,city\nJörg,TPL-1,Köln\n', 'latin1')
   const chosen = await addMapped(latin)

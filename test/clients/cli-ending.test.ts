@@ -56,7 +56,7 @@ test('a dry run that reached the row limit or left links empty ends with the adv
 test('failed rows as JSON leave out what failed.csv leaves out: records that may exist, and rows that do not fit the header', t => {
   const failed = {phase: 'write', outcome: 'refused', code: 'INVALID_DATA', message: 'Refused', mayExist: false}
   t.true(isInFailedFile({entries: [failed, {...failed, phase: 'patch', outcome: 'unanswered'}]}))
-  for (const other of [{outcome: 'unanswered'}, {mayExist: true}, {code: 'ROW_RAGGED'}])
+  for (const other of [{outcome: 'unanswered'}, {mayExist: true}, {code: 'ROW_RAGGED'}, {code: 'ROW_QUOTE'}])
     t.false(isInFailedFile({entries: [failed, {...failed, ...other}]}), JSON.stringify(other))
 })
 

@@ -17,9 +17,9 @@ test('a problem is grouped by severity, names its place, and links to the column
   t.deepEqual(fixQuery({...problem, kind: 'file_gone'}), {source: 's'})
   t.is(sayFix(problem), 'Correct the cells.')
   t.notRegex(sayFix({kind: 'ambiguous', fix: 'choices {"A": {}}'}), /choices/)
-  for (const kind of ['field_missing', 'module_missing', 'option_missing', 'duplicate_match', 'empty', 'ragged']) {
-    t.regex(fixOf(kind), /POST|strike|shortRows/, 'the text of the API names its options')
-    t.notRegex(sayFix({kind, fix: fixOf(kind)}), /POST|strike|shortRows/)
+  for (const kind of ['field_missing', 'module_missing', 'option_missing', 'duplicate_match', 'empty', 'ragged', 'quote']) {
+    t.regex(fixOf(kind), /POST|strike|shortRows|openQuotes/, 'the text of the API names its options')
+    t.notRegex(sayFix({kind, fix: fixOf(kind)}), /POST|strike|shortRows|openQuotes/)
   }
   t.regex(sayFix({kind: 'field_missing', fix: ''}), /under Connections/)
   t.is(sayFix({kind: 'field_missing', fix: ''}, true), 'Map another field.', 'an embedded page has no connections')

@@ -107,7 +107,7 @@ const disabledIssues = async (tx: Tx, place: {org: string; connector: string}, f
 /**
  * Notes problems of the sources that have a mapped column. Undecodable text and an uncertain encoding are errors. Other problems of the source or of
  * a mapped column are warnings; those of other columns are infos. An ambiguous value is a warning only if the field's type parses the cell without a
- * transform. Rows that do not fit the header (`ragged`) are noted later, row by row.
+ * transform. Rows that do not fit the header (`ragged`) or have an open quote (`quote`) are noted later, row by row.
  */
 const noteColumns = async (tx: Tx, findings: CheckFindings, {importNo, flows, modules}: MappedColumns) => {
   for (const source of await listSources(tx, importNo)) {
@@ -121,7 +121,7 @@ const noteColumns = async (tx: Tx, findings: CheckFindings, {importNo, flows, mo
       const isRefused = kind === 'encoding' || kind === 'undecodable'
       const matters = mapped.some(one => one.source === column && (kind !== 'ambiguous' || (!one.transform && PARSED.has(one.type))))
       const severity = isRefused ? 'error' : column === null || matters ? 'warning' : 'info'
-      if (kind !== 'ragged') findings.note({severity, kind, source, column}, {message, fix})
+      if (kind !== 'ragged' && kind !== 'quote') findings.note({severity, kind, source, column}, {message, fix})
     }
   }
 }

@@ -24,6 +24,7 @@ const FIXES: Record<string, string> = {
   parent_failed: 'Fill the column that names the parent, or exclude such rows with a filter',
   parent_flow: 'Correct the flow of the parents, then check again',
   ragged: 'Correct the delimiter, set shortRows to fill if cells are only missing, or remove the rows',
+  quote: 'Close or double the quote in the file. Set openQuotes to keep if the cell is right, or quote to null if quotes mean nothing',
   read_only: 'Remove the field from the flow: the CRM fills it itself',
   repeats_unchecked: 'Split the file to have all of it checked for repeated values',
   module_disabled: 'Have an administrator enable the module, or remove the flow',

@@ -172,8 +172,12 @@ const sayRows = async (cli: Cli, session: Session, run: Json, {failed, source}: 
       if (!failed || isInFailedFile(row)) await say(cli, {source: id, ...row})
 }
 
-/** Whether failed.csv includes a row whose write failed. It leaves out rows that do not fit the header, and rows whose record may exist. */
+/**
+ * Whether failed.csv includes a row whose write failed. It leaves out rows that do not fit the header or have an open quote, and rows whose record may
+ * exist.
+ */
 export const isInFailedFile = ({entries}: Json): boolean =>
   !entries.some(
-    ({phase, outcome, code, mayExist}: Json) => (phase === 'write' && outcome === 'unanswered') || code === 'ROW_RAGGED' || mayExist,
+    ({phase, outcome, code, mayExist}: Json) =>
+      (phase === 'write' && outcome === 'unanswered') || code === 'ROW_RAGGED' || code === 'ROW_QUOTE' || mayExist,
   )

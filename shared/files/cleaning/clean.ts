@@ -1,7 +1,7 @@
 import {setImmediate} from 'node:timers/promises'
 import {Refusal} from '../../errors.ts'
 import {openDigestMap} from '../digest-map.ts'
-import {charactersAtOnce, charactersIn, type FileRow, maxRowCharacters, type Table} from '../row.ts'
+import {charactersAtOnce, charactersIn, describeMisfit, type FileRow, maxRowCharacters, type Table} from '../row.ts'
 import {type NumberedStep, openGrowthLimit} from './cleaned-size.ts'
 import {type Cleaning, type CleaningStep, cleaningIssues} from './cleaning.ts'
 import {replacing} from './pattern.ts'
@@ -235,13 +235,9 @@ const editCells = (columns: string[], {cells: edited}: Extract<CleaningStep, {st
     const edits = byRow.get(rowNumber)
     if (!edits) return undefined
     if (ragged)
-      throw new Refusal(
-        'UNREADABLE',
-        `Row ${rowNumber} has more or fewer cells than the header, so its cells cannot be edited. Correct the file`,
-        {
-          row: rowNumber,
-        },
-      )
+      throw new Refusal('UNREADABLE', `Row ${rowNumber} ${describeMisfit(row)}, so its cells cannot be edited. Correct the file`, {
+        row: rowNumber,
+      })
     row.edited = Object.fromEntries(edits.map(({column, value}) => [columns.indexOf(column), value]))
     for (const [at, value] of Object.entries(row.edited)) editCell(row, Number(at), value)
     return undefined

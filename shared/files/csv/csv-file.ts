@@ -25,7 +25,9 @@ export const openCsv = async (
     start.push(piece.subarray(0, startBytes - bytesKept))
     bytesKept += piece.length
   }
-  const rows = rowsOf(recordsOf(bytes, reader, bad?.addPlaces, keepStart), reader, bad, header => (columns = header))
+  const open = new Set<number>()
+  const records = recordsOf(bytes, reader, bad?.addPlaces, keepStart, record => open.add(record))
+  const rows = rowsOf(records, reader, {bad, open}, header => (columns = header))
   // The first `next()` reads up to the header. Only a started generator closes `bytes` when `return()` is called.
   await rows.next()
   return {columns, rows, proposeHeader: () => proposeCsvHeader(Buffer.concat(start).toString(), reader)}
@@ -33,10 +35,11 @@ export const openCsv = async (
 
 const startBytes = 65_536
 
+/** `open`: the indexes of records with an open quote that were parsed but not yet yielded. */
 async function* rowsOf(
   pieces: AsyncIterable<string[][]>,
   reader: CsvReader,
-  bad: BadBytes | null,
+  {bad, open}: {bad: BadBytes | null; open: Set<number>},
   onColumns: (columns: string[]) => void,
 ): AsyncGenerator<FileRow[], void, undefined> {
   let fit: ((cells: string[], rowNumber: number) => FileRow) | undefined
@@ -44,9 +47,13 @@ async function* rowsOf(
   const unguarded = (cells: string[]) => (reader.apostrophes === 'remove' ? cells.map(unguardCell) : cells)
   const own = (cells: string[]) => (reader.reasons === 'remove' ? cells.slice(reasonColumns.length) : cells)
   const restored = (cells: string[], row: number) => unguarded(own(bad?.restore(cells, row) ?? cells))
+  const isOpen = (row: number) => open.delete(reader.headerRow ? row : row - 1) && reader.openQuotes !== 'keep'
+  const read = (cells: string[], row: number): FileRow =>
+    isOpen(row) ? {rowNumber: row, cells: restored(cells, row), ragged: true, openQuote: true} : fit!(restored(cells, row), row)
   for await (const records of pieces) {
     let from = 0
     if (!fit) {
+      if (reader.headerRow && isOpen(0)) throw openHeader()
       const header = reader.headerRow ? headerOf(restored(records[from++]!, 0)) : own(records[0] ?? []).map(() => '')
       onColumns(columnsOf(header))
       const named = reader.headerRow ? header.findLastIndex(name => name.trim() !== '') + 1 : header.length
@@ -54,7 +61,7 @@ async function* rowsOf(
       yield []
     }
     while (from < records.length) {
-      const chunk = records.slice(from, from + chunkRows).map(cells => fit!(restored(cells, ++rowNumber), rowNumber))
+      const chunk = records.slice(from, from + chunkRows).map(cells => read(cells, ++rowNumber))
       from += chunk.length
       yield chunk
     }
@@ -74,6 +81,13 @@ const headerOf = (header: string[]) => {
     'The header has no column names. Set skipRows to the number of lines above the header, or headerRow to false',
   )
 }
+
+const openHeader = () =>
+  new Refusal(
+    'FILE_QUOTE',
+    'A quote opened in the header is not closed in its line. Close it, or set quote to null if quotes mean nothing in this file',
+    {row: 0},
+  )
 
 const nothingIn = ({skipRows}: CsvReader) =>
   skipRows

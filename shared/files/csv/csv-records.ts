@@ -14,15 +14,17 @@ const carriageReturn = 13
 
 /**
  * Yields the file's records, including the header, after each piece of at most 64 KiB. Refusals name the row, and the line if it is known. For
- * `onBad`, see `TextOptions`. `onPiece` gets each piece of text as UTF-8, without skipped lines.
+ * `onBad`, see `TextOptions`. `onPiece` gets each piece of text as UTF-8, without skipped lines. For `onOpenQuote`, see `watchQuotes`.
  */
 export async function* recordsOf(
   bytes: AsyncIterable<Uint8Array>,
   reader: CsvReader,
   onBad?: (places: number) => void,
   onPiece?: (piece: Buffer) => void,
+  onOpenQuote?: (record: number) => void,
 ): AsyncGenerator<string[][], void, undefined> {
   const parser = parserOf(reader)
+  if (onOpenQuote) watchQuotes(parser, onOpenQuote)
   const position = positionIn(parser, reader)
   try {
     for await (const piece of afterLines(utf8Of(bytes, {encoding: reader.encoding, onBad}), reader.skipRows)) {
@@ -49,6 +51,23 @@ const parserOf = (reader: CsvReader) => {
   parser.on('error', () => {})
   return parser
 }
+
+/**
+ * Calls `onOpenQuote` with the index of a record before the record is complete, if text follows the quote that closes a cell of several lines. The
+ * quote is then probably the first of a later cell, and the rows between are part of the cell. csv-parse keeps such a cell: it calls `prepend` of the
+ * field, which is not in its types, and only for text after a closing quote.
+ */
+const watchQuotes = (parser: Parser & {state?: {field: ParsedField}}, onOpenQuote: (record: number) => void) => {
+  const {field} = parser.state!
+  const prepend = field.prepend.bind(field)
+  field.prepend = quote => {
+    const text = field.buf.subarray(0, field.length)
+    if (text.includes(lineFeed) || text.includes(carriageReturn)) onOpenQuote(parser.info.records)
+    prepend(quote)
+  }
+}
+
+type ParsedField = {buf: Buffer; length: number; prepend: (quote: Buffer) => void}
 
 /**
  * The parser holds back a few bytes until more bytes follow. Padding after the last bytes before a fault makes it yield the last complete record, so

@@ -56,11 +56,12 @@ const read = async (deps: FileDeps, source: PreviewedRows, page: Page) => {
 const sizeOf = ({cells, read = cells, stored = read}: FileRow) => [...cells, ...stored].reduce((sum, {length}) => sum + length, 0)
 
 /** `raw`: the stored values in the order of the file's columns. `values`: the cleaned values, with columns that cleaning added last. */
-const shape = ({rowNumber, cells, read = cells, stored = read, ragged, struck}: FileRow) => ({
+const shape = ({rowNumber, cells, read = cells, stored = read, ragged, openQuote, struck}: FileRow) => ({
   rowNumber,
   values: cells,
   raw: stored,
   ragged,
+  ...(openQuote && {openQuote}),
   struck: struck ?? null,
 })
 

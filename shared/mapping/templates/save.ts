@@ -72,6 +72,7 @@ const shapeSource = (source: NarrowSource<'name'>, slot: string, at: number): {s
       ? [`${label}: rows excluded by number, because the next file has other rows there`]
       : []),
     ...('badBytes' in reader ? [`${label}: accepting bytes that are not valid in its encoding`] : []),
+    ...('openQuotes' in reader ? [`${label}: what to do with rows that have an open quote`] : []),
   ]
   return {
     slot: {
@@ -101,7 +102,8 @@ const chosenHow = ['stated', 'content type', 'template']
 
 /**
  * Returns the reader options that a template keeps. Leaves out what the sniffer detects in each new file: its encoding, a `sep=` line, the reason
- * columns of failed.csv, its only sheet, its decimals. Also leaves out the acceptance of bad bytes, which applies to one file only.
+ * columns of failed.csv, its only sheet, its decimals. Also leaves out the acceptance of bad bytes and open quotes, which
+ * applies to one file only.
  */
 const statedOf = (reader: Reader, sniffed: SniffedFile | undefined): ReaderOptions => {
   if (reader.format === 'xlsx') {
@@ -109,7 +111,7 @@ const statedOf = (reader: Reader, sniffed: SniffedFile | undefined): ReaderOptio
     const isOnly = sniffed && 'sheets' in sniffed && sniffed.how === 'only' && sniffed.sheet === sheet
     return {...rest, ...(range !== rangeWithoutReasons && {range}), ...(!isOnly && {sheet})}
   }
-  const {badBytes: _bytes, reasons: _reasons, ...kept} = reader
+  const {badBytes: _bytes, openQuotes: _quotes, reasons: _reasons, ...kept} = reader
   if (!sniffed || !('encoding' in sniffed)) return kept
   const {encoding, delimiter, skipRows, ...rest} = kept
   const isNamed = sniffed.delimiterHow === 'sep line' && sniffed.delimiter === delimiter && sniffed.skipRows === skipRows

@@ -2,7 +2,7 @@ import {isDeepStrictEqual} from 'node:util'
 import {Refusal} from '../../errors.ts'
 import type {ColumnReading} from '../../files/choices.ts'
 import {Reader} from '../../files/reader.ts'
-import type {FileRow} from '../../files/row.ts'
+import {describeMisfit, type FileRow} from '../../files/row.ts'
 import {type FileDeps, openFile} from '../../files/stored-file.ts'
 import {openBadBytes} from '../../files/text/bad-bytes.ts'
 import {shortenDecimal} from '../../files/xlsx/cell.ts'
@@ -57,7 +57,7 @@ export const openCorrectedRows = async (deps: FileDeps, corrected: CorrectedFile
       if (found.ragged) {
         const cells = isNumbered ? found.cells.slice(reasonColumns.length) : found.cells
         if (row.ragged && isDeepStrictEqual(cells, row.cells)) return null
-        throw unfit(found.rowNumber, `Row ${found.rowNumber} of the corrected file has more or fewer cells than its header`)
+        throw unfit(found.rowNumber, `Row ${found.rowNumber} of the corrected file ${describeMisfit(found)}`)
       }
       const cells = columns.map((_, at) => (places[at]! < 0 ? row.cells[at]! : cellAt(found, places[at]!, row.cells[at]!)))
       return {cells, assertValue: at => assertValue(found, places[at]!, file)}

@@ -4,7 +4,7 @@ import {Choices, type ColumnReading, readingsOf} from '../../files/choices.ts'
 import {cleaned} from '../../files/cleaning/clean.ts'
 import {Cleaning, type CleaningStep} from '../../files/cleaning/cleaning.ts'
 import {addressOf, type CellChange, type CellEdit, editsIn} from '../../files/cleaning/edit-cells.ts'
-import type {FileRow, Table} from '../../files/row.ts'
+import {describeMisfit, type FileRow, type Table} from '../../files/row.ts'
 import {evidenceOf, type SourceEvidence} from '../../files/sources/evidence.ts'
 import {fileGone} from '../../files/sources/read.ts'
 import {type FileDeps, openFile} from '../../files/stored-file.ts'
@@ -97,14 +97,14 @@ const assertReadAlike = (columns: SourceEvidence['columns'], before: Readings, n
     )
 }
 
-const assertCorrectable = ({rowNumber, ragged, struck}: FileRow, isSettled: boolean) => {
+const assertCorrectable = (row: FileRow, isSettled: boolean) => {
+  const {rowNumber, ragged, struck} = row
   if (isSettled)
     throw unfit(
       rowNumber,
       `Row ${rowNumber} is already imported, but the corrected file has other values for it. Upload only the failed rows`,
     )
-  if (ragged)
-    throw unfit(rowNumber, `Row ${rowNumber} has more or fewer cells than the header, so its cells cannot be corrected one by one`)
+  if (ragged) throw unfit(rowNumber, `Row ${rowNumber} ${describeMisfit(row)}, so its cells cannot be corrected one by one`)
   if (struck !== undefined) throw unfit(rowNumber, `Row ${rowNumber} is excluded by the cleaning of the file. Change the cleaning first`)
 }
 

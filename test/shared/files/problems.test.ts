@@ -53,6 +53,17 @@ test('every problem has a message and a fix', async t => {
   }
 })
 
+test('rows with an open quote are a problem of their own, with the option that accepts them', t => {
+  const evidence = openEvidence(['a'])
+  evidence.add([
+    {rowNumber: 1, cells: ['x'], ragged: false},
+    {rowNumber: 2, cells: ['"y\nz"'], ragged: true, openQuote: true},
+  ])
+  const found = evidence.end()
+  t.deepEqual([found.ragged.count, found.openQuotes], [0, {count: 1, firstRow: 2}])
+  t.like(problemsOf(found, {}), [{kind: 'quote', column: null, reader: {openQuotes: 'keep'}}])
+})
+
 const ofWorkbook = async (t: ExecutionContext, ...rest: Parameters<typeof readRows> extends [unknown, ...infer R] ? R : never) => {
   const file = await readRows(t, ...rest)
   const columns = {columns: file.columns, rows: (async function* () {})()}

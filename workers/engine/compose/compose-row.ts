@@ -22,9 +22,15 @@ export const composeRow = (
   evaluated: EvaluatedExpressions = none,
   all: RowFailure[] | null = null,
 ): ImportRow | RowFailure => {
-  const {rowNumber, cells, ragged} = read
+  const {rowNumber, cells, ragged, openQuote} = read
   const key = `${flow.id}.${rowNumber}`
   const draft: RowDraft = {key, read, evaluated, payload: {}, failures: all ?? [], notes: null}
+  if (openQuote)
+    return failureOf(
+      draft,
+      'ROW_QUOTE',
+      'A quote of the row is not closed, so one cell contains the lines below: neither the row nor these lines were written',
+    )
   if (ragged)
     return failureOf(
       draft,

@@ -47,6 +47,7 @@ const fixes: Record<string, string> = {
   duplicate_match: t.mergeTheseRows,
   empty: t.excludeOrFillSuchRows,
   ragged: t.correctTheDelimiter,
+  quote: t.closeTheQuote,
 }
 
 /** Problems that also occur if the CRM got a field, module, layout or rule after its modules were last read. */

@@ -41,6 +41,7 @@ export type Source = {
   columns: SourceColumn[]
   fileColumns?: string[]
   ragged: {count: number; firstRow: number | null}
+  openQuotes?: {count: number; firstRow: number | null}
   struck?: {count: number; firstRow: number | null}
   header?: {title: string; columns: string[]; reader: Partial<Reader>}
   problems: SourceProblem[]

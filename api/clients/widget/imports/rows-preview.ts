@@ -11,7 +11,7 @@ import {type Column, Table} from '../ui/table.ts'
 import {HeaderChoice} from './header-choice.ts'
 import type {Source} from './import.ts'
 
-type Row = {rowNumber: number; values: string[]; raw: string[]; ragged: boolean; struck: string | null}
+type Row = {rowNumber: number; values: string[]; raw: string[]; ragged: boolean; openQuote?: true; struck: string | null}
 type Rows = {columns: string[]; rows: Row[]; nextFrom: number | null}
 const pageRows = 5
 /** The number of columns that are shown at first. A button shows as many more, because a file may have thousands. */
@@ -50,8 +50,8 @@ const OnePage = ({page, label}: {page: Rows; label: string}) => {
     {
       head: t.row,
       isName: true,
-      cell: ({rowNumber, ragged, struck}) =>
-        html`${count(rowNumber)} ${struck !== null && html`<${Pill} tone="warning">${sayExclusion(struck)}<//>`} ${ragged && html`<${Pill} tone="bad">${t.ragged}<//>`}`,
+      cell: ({rowNumber, ragged, openQuote, struck}) =>
+        html`${count(rowNumber)} ${struck !== null && html`<${Pill} tone="warning">${sayExclusion(struck)}<//>`} ${ragged && html`<${Pill} tone="bad">${openQuote ? t.openQuote : t.ragged}<//>`}`,
     },
     ...page.columns
       .slice(0, most)

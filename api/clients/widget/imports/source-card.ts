@@ -10,6 +10,7 @@ import {Pill} from '../ui/pill.ts'
 import {EncodingQuestion} from './encoding-question.ts'
 import {HeaderProposal} from './header-proposal.ts'
 import type {Imported, Source} from './import.ts'
+import {QuoteProblem} from './quote-problem.ts'
 import {ReaderForm} from './reader-form.ts'
 import {sayReader, sayReasons} from './reading.ts'
 import {RowsPreview} from './rows-preview.ts'
@@ -28,6 +29,7 @@ export const SourceCard = ({found, source, again}: Props) => {
       ${source.ragged.count > 0 && html`<p><${Pill} tone="bad">${t.unevenRowCount(source.ragged.count)}<//> <span class="quiet">${t.withMoreOrFewerCellsThanThe(source.ragged.firstRow)}</span></p>`}
       <${EncodingQuestion} importId=${found.id} source=${source} again=${again} />
       <${HeaderProposal} importId=${found.id} source=${source} again=${again} />
+      <${QuoteProblem} importId=${found.id} source=${source} again=${again} />
       ${source.problems.filter(({kind}) => kind === 'sheet').map(({message}) => html`<p class="wrong">${t.youCanAddTheOtherSheetsAbove(message)}</p>`)}
       <${RowsPreview} importId=${found.id} source=${source} again=${may('operator') && found.state !== 'running' ? again : null} />
       <details>

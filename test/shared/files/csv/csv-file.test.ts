@@ -5,7 +5,7 @@ import {parse} from 'csv-parse/sync'
 import fc from 'fast-check'
 import {Refusal} from '../../../../shared/errors.ts'
 import {openCsv} from '../../../../shared/files/csv/csv-file.ts'
-import {columnsOf} from '../../../../shared/files/row.ts'
+import {columnsOf, type FileRow} from '../../../../shared/files/row.ts'
 import {csvReader, inPieces, readAll} from '../chunks.ts'
 
 const spectrum = new URL('../../../../node_modules/csv-spectrum/', import.meta.url)
@@ -93,6 +93,31 @@ test('a quote inside an unquoted cell is kept', async t => {
     ['5" pipe', '"Joe" Smith'],
     ['6""', 'x"y"z'],
   ])
+})
+
+const swallowing = 'id,name,city\n1,"Big" Joe,A\n2,"Sam,B\n3,Ann,C\n4,Lee,D\n5,"Eve",E\n6,Zoe,F\n'
+const openRows = (rows: FileRow[]) => rows.filter(({openQuote}) => openQuote).map(({rowNumber, ragged}) => [rowNumber, ragged])
+
+test('a row whose open quote swallowed other rows is marked as ragged with an open quote', async t => {
+  for (const size of [1, 7, 65_536]) {
+    const {rows} = await readAll(inPieces(swallowing, size))
+    t.deepEqual([rows.length, openRows(rows)], [3, [[2, true]]])
+    t.deepEqual(openRows((await readAll(inPieces(swallowing, size), {headerRow: false})).rows), [[3, true]])
+  }
+})
+
+test('a row with an open quote is an ordinary row if a person keeps such cells, and so are cells quoted correctly', async t => {
+  const kept = await readAll(inPieces(swallowing), {openQuotes: 'keep'})
+  t.deepEqual(kept.rows[1], {rowNumber: 2, cells: ['2', '"Sam,B\n3,Ann,C\n4,Lee,D\n5,"Eve"', 'E'], ragged: false})
+  for (const cell of ['"""Hi""\nthere"', '"a\r\n""b"""', '"Joe" Smith', '5" x']) {
+    const {rows} = await readAll(inPieces(`id,name\n1,${cell}\n2,"Eve"\n`))
+    t.deepEqual([rows.length, openRows(rows)], [2, []])
+  }
+})
+
+test('a header whose open quote swallowed rows is refused', async t => {
+  const {code, extra} = (await t.throwsAsync(readAll(inPieces('id,"name\n1,Ann\n2,"Eve"\n3,Zoe\n')), {instanceOf: Refusal})) as Refusal
+  t.deepEqual([code, extra], ['FILE_QUOTE', {row: 0}])
 })
 
 test('with quote null, quotes have no meaning', async t => {

@@ -77,6 +77,7 @@ test('spellings of one match key take the same row lock', t => {
 test('a row that cannot be sent fails as a whole and names the field', t => {
   t.like(composeRow(laid, read(['Bolt', 'X-1', 'many'])), {number: 3, key: 'f.3', code: 'INVALID_VALUE', target: 'Size'})
   t.like(composeRow(laid, read(['Bolt', 'X-1'], true)), {code: 'ROW_RAGGED', target: null})
+  t.like(composeRow(laid, {...read(['Bolt', 'X-1\n2,Nut', '3'], true), openQuote: true}), {code: 'ROW_QUOTE', target: null})
   t.like(composeRow(laid, read([' ', '', ''])), {code: 'ROW_EMPTY', target: null})
 })
 

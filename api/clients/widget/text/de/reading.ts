@@ -23,6 +23,12 @@ export const reading: typeof t = {
   excludeOrFillSuchRows: 'Schließen Sie solche Zeilen mit dem Schritt „Leere Zeilen ausschließen“ aus, oder füllen Sie sie.',
   correctTheDelimiter:
     'Wählen Sie ein anderes Trennzeichen, wählen Sie in den Leseoptionen „mit leeren Zellen auffüllen“, oder entfernen Sie die Zeilen.',
+  closeTheQuote:
+    'Schließen oder verdoppeln Sie das Anführungszeichen in der Datei. Stimmen die Zellen, wählen Sie bei der Datei „Zellen so importieren“.',
+  aQuoteIsNotClosed: 'Ein Anführungszeichen ist wohl nicht geschlossen',
+  rowsMayContainOtherRows: (count, firstRow) =>
+    `In ${plural(count, 'Zeile', 'Zeilen')}, zuerst in Zeile ${firstRow}, enthält eine mehrzeilige Zelle vielleicht andere Zeilen. Diese Zeilen schlagen fehl. Schließen oder verdoppeln Sie das Anführungszeichen in der Datei.`,
+  importTheCellsAsTheyAre: 'Zellen so importieren',
   stepMoved: 'Schritt verschoben',
   cleaning: 'Bereinigung',
   couldNotSaveTheCleaning: 'Die Bereinigung konnte nicht gespeichert werden',
@@ -236,6 +242,7 @@ export const reading: typeof t = {
   changeHeaderRow: 'Kopfzeile ändern',
   row: 'Zeile',
   ragged: 'falsche Zahl von Zellen',
+  openQuote: 'Anführungszeichen nicht geschlossen',
   exclusions: {
     'The row is empty': 'leer',
     'The row was excluded by an expression': 'durch einen Ausdruck ausgeschlossen',

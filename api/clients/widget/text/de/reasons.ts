@@ -142,6 +142,8 @@ export const reasons: typeof t = {
     MAYBE_MADE: lookYourself,
     SENT_BEFORE: lookYourself,
     ROW_RAGGED: 'Die Zeile hat mehr oder weniger Zellen als die Kopfzeile. Korrigieren Sie die Zeile in der Datei.',
+    ROW_QUOTE:
+      'Ein Anführungszeichen der Zeile ist nicht geschlossen, deshalb enthält eine Zelle die Zeilen darunter. Schließen Sie es in der Datei.',
     ROW_EMPTY: 'Die Zeile ist leer. Sie müssen nichts tun.',
     ROWS_MISSING:
       'Ein neuer Datensatz braucht mindestens eine Zeile im Unterformular. Ergänzen Sie eine in deren Datei, und wiederholen Sie dann.',
@@ -178,6 +180,7 @@ export const reasons: typeof t = {
     PARENT_FAILED: 'Übergeordnete Zeile nicht geschrieben',
     PARENT_MANY: 'Mehrere übergeordnete Zeilen',
     ROW_RAGGED: 'Zu viele oder zu wenige Zellen',
+    ROW_QUOTE: 'Anführungszeichen nicht geschlossen',
     ROW_EMPTY: 'Leere Zeile',
     ROWS_MISSING: 'Keine Zeile im Unterformular',
     ROWS_FAILED: 'Fehler in einer Zeile des Unterformulars',

@@ -28,6 +28,7 @@ export const rowReasons: RowTexts = {
   PARENT_FAILED: () => 'Die übergeordnete Zeile wurde nicht geschrieben',
   PARENT_MANY: () => 'Mehrere übergeordnete Zeilen passen',
   ROW_RAGGED: () => 'Die Zeile hat mehr oder weniger Zellen als die Kopfzeile',
+  ROW_QUOTE: () => 'Ein Anführungszeichen der Zeile ist nicht geschlossen, deshalb enthält eine Zelle die Zeilen darunter',
   ROW_EMPTY: () => 'Die Zeile ist leer',
   ROWS_MISSING: () => 'Ein neuer Datensatz braucht eine Zeile im Unterformular',
   ROWS_FAILED: () => 'Eine Zeile des Unterformulars hat einen Fehler',
