@@ -107,6 +107,13 @@ test('a decimal with the error of a binary fraction is shortened, except in a fi
   t.is((await change({reader: {sheet: 'Long'}})).reader.decimals, 'shortest')
 })
 
+test('times with long decimals leave the reader as it is, because they are read from the stored number', async t => {
+  const rows = [['at'], [{v: '0.45833333333333331', s: 1}]]
+  const {source} = await add(await writeWorkbook({sheets: [{name: 'Times', rows}], formats: ['h:mm']}))
+  t.deepEqual(source.columns[0].samples, ['11:00:00'])
+  t.false('decimals' in source.reader)
+})
+
 test('a title above the header is reported with the reader that fixes it, and no row is skipped before', async t => {
   const rows = [['Sales report 2026'], [], ['Name', 'City', 'Amount'], ['Anna', 'Bonn', '5'], ['Boris', 'Bern', '6']]
   const files: [body: string | Uint8Array, rows: number, reader: object][] = [

@@ -62,10 +62,14 @@ export const readCell = (
   if (type !== 'n') throw corrupt(`a cell is of a type called ${type.slice(0, 20)}`)
   const stored = text.trim()
   const format = styles[style]
+  const isFormatted = format && !format.isPlain && shown === undefined && stored !== '' && !Number.isNaN(Number(stored))
+  // A date or time is read from the stored number, so its decimals are never shortened.
+  const date = isFormatted ? readDate(format, stored, epoch) : null
+  if (date) return date
   const digits = shortenIn(decimals, plain(stored))
   if (shown !== undefined) return {text: shown, stored, kind: 'padded', plain: digits}
-  if (!format || format.isPlain || stored === '' || Number.isNaN(Number(stored))) return as('number', digits, stored)
-  return readDate(format, stored, epoch) ?? {...displayNumber(format, digits), stored, plain: digits}
+  if (!isFormatted) return as('number', digits, stored)
+  return {...displayNumber(format, digits), stored, plain: digits}
 }
 
 const errorFault =
@@ -112,7 +116,7 @@ const longestExponent = 40
 /**
  * Writes `1.2E+17` with all its digits and `1E-3` as `0.001`, by moving the decimal point. Exponents beyond 40 and other numbers stay unchanged.
  */
-const plain = (number: string) => {
+export const plain = (number: string): string => {
   const [, sign, whole, fraction = '', exponent] = exponential.exec(number) ?? []
   if (whole === undefined || Math.abs(Number(exponent)) > longestExponent) return number
   const point = whole.length + Number(exponent)

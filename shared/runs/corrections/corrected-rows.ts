@@ -5,7 +5,7 @@ import {Reader} from '../../files/reader.ts'
 import {describeMisfit, type FileRow} from '../../files/row.ts'
 import {type FileDeps, openFile} from '../../files/stored-file.ts'
 import {openBadBytes} from '../../files/text/bad-bytes.ts'
-import {shortenDecimal} from '../../files/xlsx/cell.ts'
+import {plain, shortenDecimal} from '../../files/xlsx/cell.ts'
 import {findOrigin, isFailedFile, rangeWithoutReasons, reasonColumns} from '../results/reason-columns.ts'
 
 export type CorrectedFile = {fileKey: string; reader: unknown}
@@ -76,7 +76,7 @@ export const openCorrectedRows = async (deps: FileDeps, corrected: CorrectedFile
  */
 const cellAt = ({cells, stored, numeric}: FileRow, at: number, before: string) => {
   const cell = cells[at] ?? ''
-  const digits = stored?.[at]
+  const digits = stored?.[at] && plain(stored[at])
   if (digits && digits === before && shortenDecimal(digits) === cell) return before
   return numeric?.[at] && cell !== before ? cell.replace('.', ',') : cell
 }

@@ -2,7 +2,7 @@ import {filled, LONGEST_WRITTEN, shown} from './as-text.js'
 
 /**
  * `phone(text, callingCode?, trunk = '0')`: +4930123456 in E.164. A national number needs the calling code ("49") and loses its trunk digit
- * (Italy has none: ''). With the code "1" of North America, the trunk digit is 1, an international number begins with 011, and a national
+ * (Italy has none: '' or null). With the code "1" of North America, the trunk digit is 1, an international number begins with 011, and a national
  * one has ten digits. An extension stays, as " x12". Empty gives null; too few or too many digits are an error.
  */
 export const phone = (value, callingCode, givenTrunk) => {
@@ -13,7 +13,8 @@ export const phone = (value, callingCode, givenTrunk) => {
   const [, main, extension] = /^(.*?)(?:\s*(?:;ext=|ext\.?|extension|durchwahl|x)\s*(\d{1,7}))?$/i.exec(text)
   if (!/^(tel:)?[\s(]*\+?[\d\s().\-–/\u2010\u2011]*$/i.test(main)) throw refuse('is not a phone number')
   const code = String(callingCode ?? '').replace(/\D/g, '')
-  const [trunk, exit] = code === '1' ? [givenTrunk ?? '1', /^(00|011)/] : [givenTrunk ?? '0', /^00/]
+  const [usualTrunk, exit] = code === '1' ? ['1', /^(00|011)/] : ['0', /^00/]
+  const trunk = givenTrunk === undefined ? usualTrunk : givenTrunk
   const international = main.includes('+') || exit.test(main.replace(/\D/g, ''))
   const digits = main.replace('(0)', international ? '' : '(0)').replace(/\D/g, '')
   if (!international && !code) throw refuse('has no country; give its calling code: helpers.phone(value, "49")')
