@@ -4,8 +4,8 @@ import {type Db, sql} from './database.ts'
 /**
  * SQL that is true for a run without an owner that a worker should execute: queued, left by a dead owner, paused long enough, or stopped while
  * paused. Needs `runs` (or some of its columns) and `run_heads`. A paused run that is not stopped waits while the run guard holds it. Unless it is a
- * dry run, it also waits while writes on its connection are paused. A stopped run pauses again only while it reads the results of bulk jobs, so it
- * keeps to its pause then. The pause `BULK_JOB_OPEN` precedes the stop, which ends it.
+ * dry run, it also waits while writes on its connection are paused. If a stopped run still reads the results of a bulk job, it waits until its pause
+ * is over. A pause `BULK_JOB_OPEN` began before the stop, so the stop ends it.
  */
 export const isUnowned = sql.fragment`
   engine = 'worker' and lease_until < lading_now() and (state in ('queued', 'writing', 'closing') or (state = 'paused' and case

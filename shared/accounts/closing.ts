@@ -9,8 +9,8 @@ type CloseOrgInput = {org: string; closed: boolean; reason: string | undefined}
 
 /**
  * Closes an org, or opens it again. While an org is closed, the API refuses its members and its runs pause. The org's subscription ends with the
- * paid period. Opening the org does not undo this cancellation; an admin of the org can undo it. A call without a change is not recorded, but closing
- * a closed org ends its subscription again, in case that failed.
+ * paid period. Opening the org does not undo this cancellation; an admin of the org can undo it. A call without a change is not recorded. Closing a
+ * closed org requests the end of its subscription again, in case the earlier attempt failed.
  */
 export const setOrgClosed = (db: Pool, queue: Queue, by: Staff, {org, closed, reason}: CloseOrgInput): Promise<OrgClosing> =>
   db.transaction(async tx => {

@@ -72,12 +72,12 @@ const sendReport = async (deps: OverageDeps, report: Report, meters: Meters): Pr
   return true
 }
 
-/** The provider closes a bill one hour after its period. A report of that period must be sent well before. */
+/** The provider closes a bill one hour after its period ends. The limit is half of that, so that a report arrives before the bill closes. */
 const billOpenMs = 30 * 60_000
 
 /**
- * Whether the bill of the report's original time may be closed. A doubtful report must keep its time and would then not be billed. So it waits until
- * the meter shows whether it arrived; if it did not, it is sent with the current time and goes on the next bill.
+ * Whether the bill of the report's period may be closed. A doubtful report must keep its time, so a closed bill would miss it. The report waits until
+ * the meter shows whether it arrived. If it did not, it is sent with the current time and goes on the next bill.
  */
 const isBillClosed = async (db: Pool, {org, at}: Report): Promise<boolean> => {
   const {window, now} = await readPlanStatus(db, org)

@@ -75,8 +75,8 @@ const shows = (row: ShownSubscription, {kind, target, params}: PlanChange): bool
 }
 
 /**
- * Returns the person or the API token whose plan change caused the subscription's present state, while that change is in progress. Returns null if the state has
- * another cause. Returns null too after our tables show the change, because the provider's subscription schedule causes its later effects.
+ * Returns the person or the API token whose plan change caused the subscription's present state, while that change is in progress. Returns null if
+ * the state has another cause. Also returns null once our tables show the change: its later effects come from the provider's subscription schedule.
  */
 export const findChangeAuthor = async (tx: Tx, {org, read}: {org: string; read: ShownSubscription}): Promise<Author | null> => {
   const change = await findChangeUnderWay(tx, org)

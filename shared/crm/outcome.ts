@@ -42,7 +42,7 @@ export const readProblem = (outcome: CrmCallOutcome): CrmProblem | null => {
   return json === undefined && !outcome.isReceived ? unanswered({status}) : null
 }
 
-/** A 408 means that the CRM did not receive the whole request in time, so it refuses nothing and the request can be repeated. */
+/** Whether the answer is a failure, not a refusal. A 408 means that the CRM did not receive the whole request in time. */
 const isFailure = (status: number) => status >= 500 || status === 408
 
 /**

@@ -54,7 +54,7 @@ const quoteProblem = ({count: found, firstRow}: NonNullable<ExaminedFile['openQu
   kind: 'quote',
   column: null,
   reader: {openQuotes: 'keep'},
-  message: `${rows(found)} with a cell of several lines whose quote seems not to be closed, the first is row ${firstRow}. The cell may contain rows`,
+  message: `${rows(found)} may contain other rows, because the quote of a cell seems not to be closed. The first is row ${firstRow}`,
   fix: 'These rows will fail. Close or double the quote in the file, set quote to null if quotes mean nothing, or set openQuotes to keep if the cells are right',
 })
 

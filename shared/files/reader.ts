@@ -40,7 +40,7 @@ const csv = {
   openQuotes: z
     .enum(['refuse', 'keep'])
     .describe(
-      'What to do with a row in which text follows the quote that closes a cell of several lines: `refuse`, the default, fails it, because the cell may contain rows; `keep` reads the cell as it is',
+      'What to do with a row that seems to have an open quote: text follows the closing quote of a cell of several lines, so the cell may contain other rows. `refuse`, the default: the row fails. `keep`: the cell is read as it is',
     ),
   headerRow: z.boolean().describe('Whether the first row has the column names; `false` names the columns by number'),
   skipRows: z

@@ -79,7 +79,7 @@ const isUnwritten = ({outcome, code}: Json) => unwritten.includes(outcome) && !n
 /**
  * Returns the final entries of rows that were not written, in the order of the log. Keeps only the entries of rows that failed in memory. The answer
  * of an attempt may stand before its `unanswered` entry. So if an `unanswered` entry would be final, the log is read again to find the answer.
- * `byRecord`: a row has one entry for each record, as in an undo.
+ * With `byRecord`, keeps one final entry for each record of a row. An undo needs this, because one of its rows can have several records.
  */
 export const readFailed = async (read: () => AsyncIterable<Json>, {byRecord = false} = {}): Promise<Json[]> => {
   const finals = new Map<string, Json>()

@@ -85,7 +85,7 @@ const headerOf = (header: string[]) => {
 const openHeader = () =>
   new Refusal(
     'FILE_QUOTE',
-    'A quote opened in the header is not closed in its line. Close it, or set quote to null if quotes mean nothing in this file',
+    'A quote in the header is not closed on the same line. Close it, or set quote to null if this file does not use quotes',
     {row: 0},
   )
 

@@ -46,9 +46,9 @@ const describeFormat = ({format, reading}: Rules, usual: string) => {
 }
 
 /**
- * With a format of the mapping, tries that format, then ISO 8601 unless the format begins with the year. Without a format, tries what is unambiguous:
- * ISO 8601, dates with a month's name and, in a column of a file, other dates with the year first. Then tries the column's date order. If the column
- * has no date order, tries the org's date format, also with a time after the date.
+ * With a format of the mapping, tries that format, then ISO 8601 unless the format begins with the year. Without a format, first tries unambiguous
+ * dates: ISO 8601 and dates with a month's name. In a column of a file, also tries other dates with the year first. Then tries the column's date
+ * order. If the column has no date order, tries the org's date format, also with a time after the date.
  */
 const momentOf = (text: string, {format, reading}: Rules): Moment | null => {
   if (format !== undefined) {

@@ -29,7 +29,7 @@ export const composeRow = (
     return failureOf(
       draft,
       'ROW_QUOTE',
-      'A quote of the row is not closed, so one cell contains the lines below: neither the row nor these lines were written',
+      'A quote of the row is not closed, so one cell contains the lines below. Nothing of them was written. Close the quote in the file',
     )
   if (ragged)
     return failureOf(

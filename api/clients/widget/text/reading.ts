@@ -20,7 +20,7 @@ export const t = translate('reading', {
   mergeTheseRows: 'Merge these rows, or exclude all but one with the cleaning step “Exclude duplicate rows”.',
   excludeOrFillSuchRows: 'Exclude such rows with the cleaning step “Exclude empty rows”, or fill them.',
   correctTheDelimiter: 'Choose another delimiter, choose “fill them with empty cells” in the reading options, or remove the rows.',
-  closeTheQuote: 'Close or double the quote in the file. If the cells are right, choose “Import the cells as they are” at the file.',
+  closeTheQuote: 'Close or double the quote in the file. If the cells are right, choose “Import the cells as they are” next to the file.',
   aQuoteIsNotClosed: 'A quote seems not to be closed',
   rowsMayContainOtherRows: (count: number, firstRow: Part) =>
     `In ${plural(count, 'row')}, first in row ${firstRow}, a cell of several lines may contain other rows. These rows will fail. Close or double the quote in the file.`,
