@@ -106,6 +106,9 @@ type WaitingEventsQuery = {
   limit: number
 }
 
+/** After this many attempts, in about a week, an event is not tried again. */
+export const mostEventAttempts = 40
+
 /**
  * Lists events that need a new job: deferred and failed ones, and those whose job was lost or whose worker died. Leaves out events with
  * `mostAttempts` attempts. A failed event waits longer after each attempt beyond `usualAttempts`. Skips orgs whose billing lock is held, because the

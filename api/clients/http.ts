@@ -137,7 +137,7 @@ export async function* readPages<T = Json>(
   }
 }
 
-/** The maximum number of items that every paged list of the API returns at once. */
+/** The number of items that the lists read with `readFirst` return at most. */
 const mostOfPage = 100
 
 /** Reads the first `limit` items of a list, from as many pages as needed. */

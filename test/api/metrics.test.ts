@@ -103,8 +103,9 @@ test.serial('deployment metrics are read from Postgres', async t => {
     insert into crm_allowances (dc, crm_org_id, spent_at, probe_at) values ('test', 'spent', lading_now() - interval '1 hour', lading_now()),
       ('test', 'nobody asks', lading_now() - interval '3 days', lading_now() - interval '2 days')`)
   await db.query(sql.unsafe`
-    insert into payment_events (id, type, status, payload, created_at) values ('evt_metrics', 'x', 'failed', '{}', lading_now() - interval '2 days'),
-      ('evt_waits', 'x', 'received', '{}', lading_now() - interval '2 hours')`)
+    insert into payment_events (id, type, status, attempts, payload, created_at)
+    values ('evt_metrics', 'x', 'failed', 40, '{}', lading_now() - interval '9 days'),
+      ('evt_waits', 'x', 'failed', 5, '{}', lading_now() - interval '2 hours')`)
   await db.query(sql.unsafe`
     insert into webhook_endpoints (id, org_id, url, events, secret_sealed, failing_since)
     values ('whe_metrics', ${org}, 'https://x.example', '{}', 'x', lading_now() - interval '3 hours'),
@@ -136,7 +137,7 @@ test.serial('deployment metrics are read from Postgres', async t => {
     1,
     'none is told too: an alert asks for growth',
   )
-  t.is(is('payment_events', {status: 'failed'}), 1)
+  t.is(is('payment_events', {status: 'failed'}), 2)
   t.true(Math.abs(is('payment_event_seconds') - 7200) < 60)
   t.is(is('endpoints_failing'), 1, 'nothing is sent to the other one')
   t.true(Math.abs(is('endpoint_failing_seconds') - 10_800) < 60)

@@ -22,6 +22,10 @@ test('in German, a stop with a translated code shows the next step, because the 
   t.regex(stopped('FIELD_NOT_WRITABLE').todo, /^Korrigieren Sie das Feld im CRM/)
   t.regex(stopped('CANCELLED', {dryRun: true}).todo, /^Nichts wurde geschrieben/)
   t.is(stopped('CANCELLED', {undoOf: 'run_0'}).todo, 'Machen Sie den Lauf noch einmal rückgängig, um fortzufahren.')
+  t.is(
+    stopped('GRANT_ENDED', {undoOf: 'run_0'}).todo,
+    'Beheben Sie zuerst die Ursache. Machen Sie den Lauf noch einmal rückgängig, um fortzufahren.',
+  )
   t.is(stopped('CANCELLED', {engine: 'outside'}).todo, 'Starten Sie einen weiteren Lauf für die übrigen Zeilen.')
   t.is(stopped('CRM_REFUSED').todo, '', 'the message of the CRM is shown, with its advice')
 })

@@ -70,7 +70,7 @@ test('an alert about recent events does not compare the growth of a number that 
 test('the alert about late leases compares with the duration of a lease', async t => {
   const {expr} = (await readRules()).find(({alert}) => alert === 'LadingLeasesStale')!
   t.true(namesIn(expr).includes('lading_lease_seconds'), expr)
-  // A process without leases reports 0, so the minimum is of processes with leases.
+  // A reading without leases is 0, so the minimum is of readings with leases.
   t.regex(expr, /min\(lading_lease_shortest_seconds and lading_leases > 0\)/)
 })
 

@@ -6,7 +6,7 @@ import {Refusal} from '../../shared/errors.ts'
 import {applyPaymentEvent} from '../../shared/jobs.ts'
 import {enqueue, type Queue} from '../../shared/queue.ts'
 import {claimDueOrgs, giveBackDueOrgs} from '../../sql/due-billing.ts'
-import {listWaitingEvents} from '../../sql/payment-events.ts'
+import {listWaitingEvents, mostEventAttempts} from '../../sql/payment-events.ts'
 import type {WorkerDeps} from '../deps.ts'
 import {usualAttempts} from './events.ts'
 import {openSubscriptionReading} from './subscription-reading.ts'
@@ -19,7 +19,14 @@ const eventsPerRound = 100
  * week, the event is not enqueued again. A deferred event has no such delay, and waits only until the org's billing lock is free. The same holds for
  * an org's event whose worker died during the attempt.
  */
-const patience = {pickupSeconds: 15, patienceSeconds: 300, usualAttempts, mostAttempts: 40, mostSeconds: 6 * 3600, limit: eventsPerRound}
+const patience = {
+  pickupSeconds: 15,
+  patienceSeconds: 300,
+  usualAttempts,
+  mostAttempts: mostEventAttempts,
+  mostSeconds: 6 * 3600,
+  limit: eventsPerRound,
+}
 
 /** Enqueues the waiting events that no worker applies. Does nothing if payments are not configured. */
 export const enqueueWaitingEvents = async ({db, payment}: WorkerDeps, queue: Queue): Promise<void> => {

@@ -55,14 +55,17 @@ const isDeletion = (run: HaltedRun): boolean => !run.dryRun && !run.undoOf && de
 /** Stops after which no run of the same kind can continue. */
 const FINAL = new Set(['FILE_GONE', 'PLAN_CHANGED', 'UNDO_EXPIRED'])
 
+/** Stops whose cause needs no correction before the next run. */
+const WITHOUT_CAUSE = new Set(['CANCELLED', 'LIMIT_ROWS_PER_RUN', 'ENGINE_FAILED'])
+
 /** Returns the advice to show below `message`, or an empty text if `message` already ends with advice. */
 const leftToSay = (run: HaltedRun, code: string, {todo, message}: {todo: string; message: string}): string => {
   if (/retry this run|undo the run again|start another dry run|authorise another run/i.test(message)) return ''
   if (run.dryRun) return t.dryRunStopped
   if (FINAL.has(code)) return todo
-  if (run.undoOf) return t.insteadOfRetry.undo
-  if (isDeletion(run)) return t.insteadOfRetry.deletes
-  return run.engine === 'worker' ? todo : t.insteadOfRetry.external
+  if (run.engine === 'worker' && !run.undoOf && !isDeletion(run)) return todo
+  const next = run.undoOf ? t.insteadOfRetry.undo : isDeletion(run) ? t.insteadOfRetry.deletes : t.insteadOfRetry.external
+  return WITHOUT_CAUSE.has(code) ? next : `${t.insteadOfRetry.cause} ${next}`
 }
 
 export const adviceOf = ({code, outcome, message}: {code: string | null; outcome: string; message?: string | null}): string | null => {

@@ -77,6 +77,7 @@ export const t = translate('reasons', {
   runStopped: {title: 'The run was stopped', todo: 'Fix the problem, then retry the run.'},
   /** The next step after a stop, for runs that the widget does not retry. `external`: also for a run that ended before it began. */
   insteadOfRetry: {
+    cause: 'Fix the cause first.',
     undo: 'Undo the run again to continue.',
     deletes: 'A new run deletes the remaining records.',
     external: 'Start another run for the remaining rows.',

@@ -85,6 +85,7 @@ export const reasons: typeof t = {
   runPaused: {title: 'Der Lauf ist angehalten', todo: 'Er wird automatisch fortgesetzt.'},
   runStopped: {title: 'Der Lauf wurde abgebrochen', todo: 'Beheben Sie das Problem, und wiederholen Sie dann den Lauf.'},
   insteadOfRetry: {
+    cause: 'Beheben Sie zuerst die Ursache.',
     undo: 'Machen Sie den Lauf noch einmal rückgängig, um fortzufahren.',
     deletes: 'Ein neuer Lauf löscht die übrigen Datensätze.',
     external: 'Starten Sie einen weiteren Lauf für die übrigen Zeilen.',
