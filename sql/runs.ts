@@ -156,13 +156,14 @@ export const findRunByNo = (db: Db, no: number) => db.maybeOne(sql.type(Run)`${s
 export const lockRun = (tx: Tx, {org, id}: {org: string; id: string}) =>
   tx.maybeOne(sql.type(Run)`${select} where org_id = ${org} and id = ${id} for no key update of runs`)
 
-type ImportRuns = {importNo: number; limit: number; withUndos?: boolean; dryRun?: boolean | undefined}
+type ImportRuns = {importNo: number; limit: number; withUndos?: boolean; withUnstarted?: boolean; dryRun?: boolean | undefined}
 
-/** Lists the newest runs of an import. `withUndos`: by default true. `dryRun`: only dry runs, or only other runs. */
-export const listRuns = (db: Db, {importNo, limit, withUndos = true, dryRun}: ImportRuns) =>
+/** Lists the newest runs of an import. `withUndos`, `withUnstarted`: by default true. `dryRun`: only dry runs, or only other runs. */
+export const listRuns = (db: Db, {importNo, limit, withUndos = true, withUnstarted = true, dryRun}: ImportRuns) =>
   db.any(sql.type(Run)`
     ${select} where import_no = ${importNo} and (${withUndos}::boolean or undo_of is null)
-      and (${dryRun ?? null}::boolean is null or dry_run = ${dryRun ?? null}) order by run_no desc limit ${limit}`)
+      and (${withUnstarted}::boolean or engine is not null) and (${dryRun ?? null}::boolean is null or dry_run = ${dryRun ?? null})
+    order by run_no desc limit ${limit}`)
 
 /** Lists the newest run of each import. Ignores dry runs and runs that were not started. */
 export const listLastRuns = (db: Db, importNos: readonly number[]) =>

@@ -3,7 +3,7 @@ import {archiveAll} from '../../workers/archive.ts'
 import {putOnCredits} from '../support/ai.ts'
 import {calls, chat, openImport, openTalking, resultOf, type Talking} from '../support/conversations.ts'
 import {checkFile} from '../support/import-checks.ts'
-import {accountRows, accounts, ok, openOrg, readLog, runImport} from '../support/importing.ts'
+import {accountRows, accounts, ok, openOrg, readLog, runImport, undoRun, untilEnded} from '../support/importing.ts'
 
 /** The tests run serially, because they share one model. */
 const test = anyTest.serial as TestFn<Talking>
@@ -34,14 +34,16 @@ test('a problem is explained by kind, counts, fix and permitted cell samples', a
     values: ['tomorrowish', 'perhapsly'],
   })
   t.is(typeof problem.fix, 'string')
-  t.is(resultOf(answer).run, null)
+  t.like(resultOf(answer), {checked: {stale: false}, run: null, dryRun: null})
   const asked = JSON.parse(JSON.parse(model.journal[0]!.body).messages.at(-1).content)
   t.deepEqual(asked.about, {kind: 'issue', problem: 'invalid_value', module: 'People', field: 'Joined'})
   await ok(talk.call('PATCH', talk.at('settings'), {aiSamplePolicy: 'deny'}), 200)
+  await ok(talk.call('PUT', `${path}/flows`, [{id: 'f', sourceId: source.id, module: 'People', fields: fields.slice(0, 1)}]), 200)
   model.clear()
   model.script(calls('explain_issue', {kind: null, module: null, field: null}), {text: 'Still.'})
   const denied = await chat(talk, {message: 'Why?', import: importId, place})
   t.is(denied.done.samples, 'none')
+  t.true(resultOf(denied).checked.stale)
   t.notRegex(model.received(), /tomorrowish|perhapsly|Zwölfender|Quittenmus|Entenhausen|Posemuckel/)
 })
 
@@ -81,4 +83,29 @@ test('a row that was sent again and written is no failure of the last run', asyn
   model.script(calls('explain_issue', {kind: null, module: null, field: null}), {text: 'All is well.'})
   const explained = resultOf(await chat(org, {message: 'Why did rows fail?', import: path.split('/').at(-1), place: ['run']}))
   t.deepEqual(explained.run.failures, [])
+})
+
+test('the last run is a started run that writes, beside a newer dry run; undos are left out', async t => {
+  const {house, model} = t.context
+  const org = await openOrg(house)
+  await putOnCredits(house, org.org, 1_000)
+  const refusal = {type: 'refuse', index: 1, code: 'INVALID_DATA', message: 'Not this'} as const
+  house.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, action: refusal})
+  const {path, run} = await runImport(org, {csv: accountRows(2, 'last-'), flow: accounts})
+  const importId = path.split('/').at(-1)!
+  const explain = async () => {
+    model.script(calls('explain_issue', {kind: null, module: null, field: null}), {text: 'Ah.'})
+    return resultOf(await chat(org, {message: 'What happened?', import: importId, place: ['run']}))
+  }
+  const failures = [{module: 'Accounts', outcome: 'refused', code: 'INVALID_DATA', count: 1}]
+  const last = {counts: run.counts, failures, isRetry: false, isUndoBegun: false}
+  const alone = await explain()
+  t.like(alone, {run: last})
+  t.is(alone.dryRun, null)
+  const {run: dry} = await ok(org.call('POST', `${path}/runs`, {dryRun: true}), 202)
+  const {counts} = await untilEnded(org.call, `${path}/runs/${dry.id}`)
+  await ok(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 2, importId}), 200)
+  t.like(await explain(), {run: last, dryRun: {counts, failures: [], stale: false}})
+  await undoRun(org, {path, run})
+  t.like(await explain(), {run: {...last, isUndoBegun: true}, dryRun: {counts}})
 })

@@ -2,9 +2,10 @@ import {z} from 'zod'
 import {findCheck, listCheckProblems} from '../../../sql/checks.ts'
 import type {Hot, Pool} from '../../../sql/database.ts'
 import {findRecordsAt, type LogEntry, OUTCOMES, type OutcomeName, outcomeNo, PHASES} from '../../../sql/run-log.ts'
-import {listRuns} from '../../../sql/runs.ts'
+import {listRuns, type Run} from '../../../sql/runs.ts'
 import {Refusal} from '../../errors.ts'
 import type {CheckProblem} from '../../mapping/checks/problem.ts'
+import {isStale} from '../../mapping/checks/read.ts'
 import {describeRun} from '../../runs/describe.ts'
 import {assertStillKept} from '../../runs/kept.ts'
 import {readEntries} from '../../runs/log.ts'
@@ -25,14 +26,14 @@ type ExplainDeps = {db: Pool; hot: Hot; storage: Storage}
 const noProblem = 'No such problem was found'
 
 /**
- * Returns at most 30 problems of the last check, and the counts of at most 20 kinds of failures of the newest run. Cells are masked. The CRM's own
+ * Returns at most 30 problems of the last check, and the counts of at most 20 kinds of failures per run. Cells are masked. The CRM's own
  * messages are not sent, because they quote records.
  */
 export const explainIssue = (deps: ExplainDeps) =>
   chatTool({
     name: 'explain_issue',
     description:
-      'Lists the problems of the last check of the import and the failures of its last run: kinds, counts, how to fix each, and some cells or their shapes.',
+      'Lists the problems of the last check of the import and the failures of its last run: kinds, counts, how to fix each, and some cells or their shapes. `stale`: an input changed since. `dryRun`: what a newer dry run predicts; it wrote nothing.',
     input: z.object({
       kind: z.string().max(100).nullish().describe('The kind of problem, such as invalid_value. Null: all kinds'),
       module: z.string().max(200).nullish(),
@@ -47,11 +48,11 @@ export const explainIssue = (deps: ExplainDeps) =>
       const problems = listed.map(({problem}) => problem as CheckProblem).filter(one => matchesQuery(one, asked))
       const {some, more} = takeFitting(await describeProblems(context, problems), 4_000)
       return {
-        checked: check ? {at: check.endedAt, rows: check.rows} : null,
+        checked: check ? {at: check.endedAt, rows: check.rows, stale: await isStale(db, found.no, check)} : null,
         problems: some,
         more: more || problems.length > mostProblems || listed.length === mostLookedAt,
         ...(problems.length === 0 && {note: noProblem}),
-        run: await describeRunProblems(deps, found.no, asked),
+        ...(await describeLastRuns(deps, found.no, asked)),
       }
     },
   })
@@ -90,13 +91,21 @@ const describeProblems = async ({files, personal, out}: ChatContext, problems: r
   })
 }
 
-const describeRunProblems = async (deps: ExplainDeps, importNo: number, {module}: IssueQuery) => {
-  const {db} = deps
-  const [run] = await listRuns(db, {importNo, limit: 1})
-  if (!run) return null
-  const read = await readRun(db, run)
-  const {state, outcome, counts, stop} = describeRun({run, importId: null, ...read})
-  const about = {state, outcome, counts, stop: stop?.message ?? null}
+/** Describes the last started run that is neither a dry run nor an undo, and the last dry run if it is newer. */
+const describeLastRuns = async (deps: ExplainDeps, importNo: number, query: IssueQuery) => {
+  const listLast = (dryRun: boolean) => listRuns(deps.db, {importNo, limit: 1, withUndos: false, withUnstarted: false, dryRun})
+  const [[run], [dryRun]] = await Promise.all([listLast(false), listLast(true)])
+  return {
+    run: run ? await describeRunProblems(deps, run, query) : null,
+    dryRun: dryRun && dryRun.no > (run?.no ?? 0) ? await describeRunProblems(deps, dryRun, query) : null,
+  }
+}
+
+const describeRunProblems = async (deps: ExplainDeps, run: Run, {module}: IssueQuery) => {
+  const read = await readRun(deps.db, run)
+  const {state, outcome, counts, stop, retryOf, begunUndo, stale} = describeRun({run, importId: null, ...read})
+  const more = run.dryRun ? {stale} : {isRetry: retryOf !== null, isUndoBegun: begunUndo !== null}
+  const about = {state, outcome, counts, stop: stop?.message ?? null, ...more}
   const failures = await readFailures(deps, run.no).catch(error => {
     if (error instanceof Refusal) return error
     throw error

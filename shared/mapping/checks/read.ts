@@ -1,5 +1,5 @@
 import {findCheck, findGround, listCheckProblems} from '../../../sql/checks.ts'
-import type {Pool} from '../../../sql/database.ts'
+import type {Db, Pool} from '../../../sql/database.ts'
 import {findImport} from '../../../sql/imports.ts'
 import {readAtOnce} from '../../../sql/registry.ts'
 import {Refusal} from '../../errors.ts'
@@ -33,9 +33,13 @@ export const readChecks = async ({db, queue, ring}: {db: Pool; queue: Queue; rin
       startedAt: check?.startedAt ?? null,
       endedAt: check?.endedAt ?? null,
       rows: check?.rows ?? null,
-      stale: check !== null && (check.moved || check.ground !== (await findGround(db, found.no)).ground),
+      stale: check !== null && (await isStale(db, found.no, check)),
     },
     problems: page.map(({problem}) => problem as CheckProblem),
     nextCursor: listed.length > limit ? writeCursor(ring, list, page.at(-1)!.place) : null,
   }
 }
+
+/** Whether an input of the import, or the CRM's fields, changed since the check. */
+export const isStale = async (db: Db, importNo: number, {moved, ground}: {moved: boolean; ground: string}): Promise<boolean> =>
+  moved || ground !== (await findGround(db, importNo)).ground
