@@ -2,6 +2,7 @@ import {z} from 'zod'
 import {describeFields} from '../../shared/configuration/fields.ts'
 import {chooseModule, findModules} from '../../shared/configuration/name.ts'
 import {loadRegistry} from '../../shared/configuration/store.ts'
+import {isFillable} from '../../shared/mapping/flows/value-issues.ts'
 import {readAtOnce} from '../../sql/registry.ts'
 import {firstOf, tool} from './tool.ts'
 
@@ -16,9 +17,9 @@ const Field = z.object({
   length: z.number().nullable(),
   required: z.boolean(),
   unique: z.boolean(),
-  writable: z.boolean(),
+  writable: z.boolean().describe('Whether a column can fill it'),
   lookup: z.string().nullable().describe('The module it refers to'),
-  subform: z.string().nullable().describe('The module of its rows'),
+  subform: z.string().nullable().describe('The module of its rows, which a flow of this module writes'),
   options: z.array(z.string()),
   moreOptions: z.boolean(),
   description: z.string().nullable(),
@@ -51,18 +52,8 @@ export const getFields = tool({
 type DescribedField = Extract<Awaited<ReturnType<typeof describeFields>>[number], {type: string}>
 
 /** Describes a field. Omits the options of a personal field, because they may contain personal data. */
-const describe = ({
-  apiName,
-  label,
-  type,
-  length,
-  required,
-  unique,
-  creatable,
-  updatable,
-  readOnly,
-  ...field
-}: DescribedField): z.input<typeof Field> => {
+const describe = (field: DescribedField): z.input<typeof Field> => {
+  const {apiName, label, type, length, required, unique} = field
   const options = firstOf(field.annotation?.pii === true ? [] : field.picklist.map(({display}) => display), mostOptions)
   return {
     field: apiName,
@@ -71,7 +62,7 @@ const describe = ({
     length,
     required,
     unique: unique !== null,
-    writable: (creatable || updatable) && !readOnly,
+    writable: isFillable(field),
     lookup: field.lookup?.module ?? null,
     subform: field.subform?.module ?? null,
     options: options.some,

@@ -108,7 +108,8 @@ test('the model can read the modules and fields, without values of personal fiel
     {label: 'City', type: 'text', description: 'Where they live'},
   )
   const tier = fields.fields.find(({field}: any) => field === 'Tier')
-  t.deepEqual([tier.personal, tier.options], [true, undefined])
+  t.deepEqual([tier.personal, tier.options, tier.readOnly], [true, undefined, undefined])
+  t.true(fields.fields.find(({field}: any) => field === 'Orders').readOnly, 'no column can fill a subform')
   t.notRegex(model.received(), /Atlantis|Gold/)
   t.deepEqual(
     answer.events.filter(({event}) => event === 'tool').map(({data}) => [data.name, data.input]),

@@ -108,6 +108,12 @@ test('test_expression needs both `module` and `field`, and checks every field of
   t.regex((await tried({module: 'Leads', field: 'Fax'})).content[0].text, /Leads has no field Fax\. get_fields lists/)
 })
 
+test('get_fields calls a field writable only if a column can fill it', async t => {
+  const {fields} = (await call('get_fields', {module: 'Orders'})).result.structuredContent
+  const writable = (name: string) => fields.find(({field}: any) => field === name).writable
+  t.deepEqual([writable('Name'), writable('Order_Lines')], [true, false], 'a subform gets its rows from a flow of its module')
+})
+
 test('a mapping request too large for one thread is refused', async t => {
   const columns = Array.from({length: 500}, (_, at) => `Column ${at}`)
   const modules = ['Leads', 'Contacts', 'Accounts', 'Deals']

@@ -3,6 +3,7 @@ import type {Pool} from '../../../sql/database.ts'
 import {describeFields} from '../../configuration/fields.ts'
 import {describeModule} from '../../configuration/modules.ts'
 import {chooseModule} from '../../configuration/name.ts'
+import {isFillable} from '../../mapping/flows/value-issues.ts'
 import {chatTool, takeFitting} from './tool.ts'
 
 const mostOptions = 20
@@ -14,7 +15,8 @@ const mostOptions = 20
 export const getSchema = (db: Pool) =>
   chatTool({
     name: 'get_schema',
-    description: 'Lists the modules of the CRM connection, or the fields of one module with their labels and types.',
+    description:
+      'Lists the modules of the CRM connection, or the fields of one module with their labels and types. `readOnly`: no column can fill the field.',
     input: z.object({module: z.string().max(200).nullish().describe('The module. Null: list the modules')}),
     async run({registry, everything, connectorId}, {module}) {
       if (module == null) {
@@ -32,7 +34,8 @@ export const getSchema = (db: Pool) =>
 
 type DescribedField = Extract<Awaited<ReturnType<typeof describeFields>>[number], {type: string}>
 
-const describe = ({apiName, label, type, required, unique, creatable, readOnly, picklist, lookup, annotation}: DescribedField) => {
+const describe = (field: DescribedField) => {
+  const {apiName, label, type, required, unique, picklist, lookup, annotation} = field
   const isPersonal = annotation?.pii === true
   const options = isPersonal ? [] : picklist.slice(0, mostOptions).map(({display}) => display.slice(0, 60))
   return {
@@ -41,7 +44,7 @@ const describe = ({apiName, label, type, required, unique, creatable, readOnly, 
     type,
     ...(required && {required}),
     ...(unique !== null && {unique: true}),
-    ...((!creatable || readOnly) && {readOnly: true}),
+    ...(!isFillable(field) && {readOnly: true}),
     ...(lookup && {lookup: lookup.module}),
     ...(options.length > 0 && {options}),
     ...(isPersonal && {personal: true}),
