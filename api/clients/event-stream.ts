@@ -4,8 +4,8 @@ type StreamEvent = {event: string; data: Json; id: string | null}
 
 /**
  * Reads the server-sent events of one response until the server ends it, with data parsed as JSON. Status 204 yields no events. The
- * browser's `EventSource` is not used, because it cannot send a bearer token or a header. Callers reconnect with `last-event-id`. Calls `onOpen`
- * when an event stream begins, because the first event may come much later.
+ * browser's `EventSource` is not used, because it cannot send a bearer token or a header. Callers retry, and reconnect with `last-event-id`. Calls
+ * `onOpen` when an event stream begins, because the first event may come much later.
  */
 export async function* readEvents(
   client: Client,
@@ -13,7 +13,7 @@ export async function* readEvents(
   path: string,
   {onOpen, ...options}: RequestOptions & {onOpen?(): void} = {},
 ): AsyncGenerator<StreamEvent> {
-  const response = await client.open(method, path, {timeoutMs: Infinity, ...options})
+  const response = await client.open(method, path, {timeoutMs: Infinity, isSentOnce: true, ...options})
   if (response.headers.get('content-type')?.includes('event-stream')) onOpen?.()
   if (response.status === 204 || !response.body) return
   let text = ''

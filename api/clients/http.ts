@@ -17,7 +17,15 @@ export type Client = {
 
 type QueryValue = string | number | boolean | undefined | null
 export type Query = Record<string, QueryValue | QueryValue[]>
-export type RequestOptions = {query?: Query; body?: unknown; headers?: Headers_; signal?: AbortSignal; timeoutMs?: number}
+export type RequestOptions = {
+  query?: Query
+  body?: unknown
+  headers?: Headers_
+  signal?: AbortSignal
+  timeoutMs?: number
+  /** Whether a client with retries sends the request only once, because the caller retries it. */
+  isSentOnce?: boolean
+}
 export type HttpAnswer<T> = {status: number; headers: Headers; body: T}
 type Headers_ = Record<string, string>
 

@@ -10,26 +10,29 @@ export const openRetryingClient = (base: string, bearer: () => string | null) =>
 /**
  * Adds retries to a client where they are safe: for requests that the rate limit refused, and for reads without an answer or with a
  * temporary error. If the server has responded before, any request is retried after a refused connection, because the server may be
- * restarting. A request is sent at most five times. `open` is not retried.
+ * restarting. A request is sent at most five times. `open` retries only until the headers arrive.
  */
 const withRetry = (client: Client, waitMs = 300): Client => {
   let wasThere = false
-  const ask = async (method: string, path: string, options?: RequestOptions) => {
-    const answered = assertOurs(await client.call(method, path, options))
-    wasThere = true
-    return answered
-  }
-  const call = (method: string, path: string, options?: RequestOptions) => {
+  const send = <T>(method: string, options: RequestOptions | undefined, ask: () => Promise<T>) => {
+    const tryOnce = async () => {
+      const answered = await ask()
+      wasThere = true
+      return answered
+    }
     // A stream can be read only once, so the caller must retry.
-    if (options?.body instanceof ReadableStream) return ask(method, path, options)
+    if (options?.isSentOnce || options?.body instanceof ReadableStream) return tryOnce()
     const isRead = method.toUpperCase() === 'GET'
-    return again(() => ask(method, path, options), {isRead, waitMs, wasThere: () => wasThere, signal: options?.signal})
+    return again(tryOnce, {isRead, waitMs, wasThere: () => wasThere, signal: options?.signal})
   }
+  const call = (method: string, path: string, options?: RequestOptions) =>
+    send(method, options, async () => assertOurs(await client.call(method, path, options)))
   const bodyOf = (method: string) => async (path: string, body?: unknown, headers?: Record<string, string>) =>
     (await call(method, path, {body, ...(headers && {headers})})).body
   return {
     ...client,
     call: call as Client['call'],
+    open: (method, path, options) => send(method, options, () => client.open(method, path, options)),
     get: async (path: string, query?: Query, signal?: AbortSignal) =>
       (await call('GET', path, {...(query && {query}), ...(signal && {signal})})).body as Json,
     post: bodyOf('POST'),

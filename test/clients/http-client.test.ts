@@ -2,27 +2,34 @@ import http, {type RequestListener} from 'node:http'
 import type {AddressInfo} from 'node:net'
 import test, {type ExecutionContext} from 'ava'
 import {bindOperations} from '../../api/clients/client/bind-operations.ts'
-import {openClient, strongETag, Unreachable} from '../../api/clients/http.ts'
+import {readEvents} from '../../api/clients/event-stream.ts'
+import {type Client, openClient, strongETag, Unreachable} from '../../api/clients/http.ts'
+import {openRetryingClient} from '../../api/clients/retry.ts'
 
 type Types = {
   listThings: {input: {org: string}; answer: unknown; item: number; errors: string}
   readFile: {input: object; answer: Response; errors: string}
 }
 
-/** Starts a server with two operations, and returns them as the client library offers them. */
-const openOperations = async (t: ExecutionContext, answer: RequestListener) => {
+/** Starts a server, and returns its address. */
+const listen = async (t: ExecutionContext, answer: RequestListener) => {
   const server = http.createServer(answer)
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => {
     server.closeAllConnections()
     server.close()
   })
-  const client = openClient({base: `http://127.0.0.1:${(server.address() as AddressInfo).port}`})
-  return bindOperations<Types>(client, {
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const bind = (client: Client) =>
+  bindOperations<Types>(client, {
     listThings: ['get', '/orgs/{org}/things', 'json', 'things'],
     readFile: ['get', '/file', 'raw', null],
   })
-}
+
+/** Starts a server with two operations, and returns them as functions, without retries. */
+const openOperations = async (t: ExecutionContext, answer: RequestListener) => bind(openClient({base: await listen(t, answer)}))
 
 test('the options of a list apply to the request of every page', async t => {
   const asked: (string | undefined)[] = []
@@ -67,6 +74,20 @@ test('the time-out of a file ends when its headers arrive, and a server that sen
   t.is(await (await operations.readFile({}, {timeoutMs})).text(), 'first,last')
   isSilent = true
   await t.throwsAsync(operations.readFile({}, {timeoutMs: 50}), {instanceOf: Unreachable, message: /did not respond in time/})
+})
+
+test('a file is requested again after a rate limit and a temporary error; an event stream is not, because its reader retries', async t => {
+  const statuses = [429, 503, 200, 503]
+  let requests = 0
+  const base = await listen(t, (_, response) => {
+    const status = statuses[requests++]!
+    const body = status === 200 ? 'first,last' : JSON.stringify({error: 'Wait', code: status === 429 ? 'RATE_LIMITED' : 'BUSY'})
+    response.writeHead(status, {'content-type': status === 200 ? 'text/csv' : 'application/json', 'retry-after': '0'}).end(body)
+  })
+  const client = openRetryingClient(base, () => 'token')
+  t.is(await (await bind(client).readFile()).text(), 'first,last')
+  await t.throwsAsync(readEvents(client, 'GET', '/events').next(), {message: 'Wait'})
+  t.is(requests, 4)
 })
 
 test('an ETag that a proxy made weak is sent as the version that it names', t => {
