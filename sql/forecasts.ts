@@ -2,12 +2,17 @@ import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 import {groundOfForecast} from './ground.ts'
 
-const Stored = z.object({forecast: z.record(z.string(), z.json()), madeAt: z.string(), stale: z.boolean()})
+const Stored = z.object({forecast: z.record(z.string(), z.json()), madeAt: z.string(), stale: z.boolean(), old: z.boolean()})
 
-/** Finds the import's last forecast, or null. `stale`: an input changed since, such as a file, a flow or the CRM's fields. */
+/**
+ * Finds the import's last forecast, or null. `stale`: an input changed since, such as a file, a flow or the CRM's fields. `old`: the forecast is older
+ * than five minutes, so that other runs may have used the CRM quota, or a dry run has ended since, which narrows the range.
+ */
 export const findForecast = (db: Db, {importNo, discovery}: {importNo: number; discovery: string | null}) =>
   db.maybeOne(sql.type(Stored)`
-    select forecast, made_at as "madeAt", ground <> ${groundOfForecast} or discovery_id is distinct from ${discovery} as stale
+    select forecast, made_at as "madeAt", ground <> ${groundOfForecast} or discovery_id is distinct from ${discovery} as stale,
+      made_at < lading_now() - interval '5 minutes' or exists (
+        select from runs r where r.import_no = i.import_no and r.dry_run and r.undo_of is null and r.ended_at > made_at) as old
     from forecasts join imports i using (import_no) where import_no = ${importNo}`)
 
 export const findForecastGround = (db: Db, importNo: number) =>

@@ -20,19 +20,20 @@ export const forecastImport = tool({
   input: z.strictObject({import: z.string().max(100).describe('The id of the import')}),
   output: z.object({
     forecast: Forecast.nullable().describe('Null: not ready yet. Call the tool again'),
+    madeAt: z.string().nullable().describe('When the forecast was made'),
     isReady: z.boolean(),
   }),
   async run({db, queue, caller: {org, staffView}, request}, {import: importId}, signal) {
-    const last = await readForecast(db, {org, importId})
-    if (last.stale === false) return {forecast: last.forecast, isReady: true}
+    const {stale, due, ...last} = await readForecast(db, {org, importId})
+    if (!due || (staffView && stale === false)) return {...last, isReady: true}
     assertMayStart(staffView)
     const id = await db.transaction(tx => requestForecast(tx, queue, {org, importId}))
     if (id === null) throw new Refusal('BUSY', 'The same job has just ended. Call the tool again')
     const waiter = {...request, signal: AbortSignal.any([request.signal, signal])}
     await waitForEnd({queue, request: waiter}, {id, name: job.name, seconds: mostSeconds})
     await assertNotFailed(queue, id)
-    const {forecast, stale} = await readForecast(db, {org, importId})
-    return {forecast: stale === false ? forecast : null, isReady: stale === false}
+    const {forecast, madeAt, due: isOld} = await readForecast(db, {org, importId})
+    return isOld ? {forecast: null, madeAt: null, isReady: false} : {forecast, madeAt, isReady: true}
   },
 })
 

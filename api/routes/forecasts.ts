@@ -17,6 +17,9 @@ const LastForecast = Answer({
   forecast: ForecastAnswer.nullable().describe('The last forecast. Null: none was made'),
   madeAt: Moment('When it was made').nullable().describe('When it was made. Null: none was'),
   stale: z.boolean().nullable().describe("Whether files, flows, settings, answers or the CRM's fields changed since. Null: none was made"),
+  due: z
+    .boolean()
+    .describe('Whether a new forecast may differ: none was made, it is stale or older than five minutes, or a dry run has ended since'),
 })
 
 const credits = {min: 270, max: 290}
@@ -60,7 +63,7 @@ makes the forecast narrower. If a forecast is already running, its job is return
     summary: 'Read the last forecast',
     answers: {200: LastForecast},
     refusals: ['IMPORT_NOT_FOUND'],
-    example: {answer: {forecast, madeAt: '2026-03-01T08:30:00.000Z', stale: false}},
+    example: {answer: {forecast, madeAt: '2026-03-01T08:30:00.000Z', stale: false, due: false}},
     params: OfImport,
     handle: ({db, caller: {org}, params: {id}}) => readForecast(db, {org, importId: id}),
   }),

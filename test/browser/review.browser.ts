@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
 import type {Page} from 'playwright-core'
+import {sql} from '../../sql/database.ts'
 import {accountRows, accounts, leads, ok, openOrg, prepareImport, runImport, untilEnded} from '../support/importing.ts'
 import {enter, settled, stage} from './stage.ts'
 
@@ -105,6 +106,24 @@ test('twenty newer dry runs do not hide an earlier run, so a user must confirm a
     [run.id],
   )
   assert.deepEqual(visitor.complaints, [])
+})
+
+test('a review that is opened again after five minutes shows a new forecast, because other runs may have used the CRM quota', async () => {
+  const org = await openOrg(here.world)
+  const {path} = await prepareImport(org, {csv: accountRows(3, 'F-'), flow: accounts})
+  const {page, complaints, ...visitor} = await here.open()
+  await enter({page, complaints, ...visitor}, org.session)
+  await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/review`)
+  const cost = page.getByText(/CRM credits?/)
+  await cost.waitFor()
+  await settled(page)
+  const shown = await cost.innerText()
+  await here.world.db.query(sql.unsafe`
+    update forecasts set made_at = made_at - interval '6 minutes', forecast = jsonb_set(forecast, '{credits}', '{"min": 4711, "max": 4711, "byKind": {}}')`)
+  await page.reload()
+  await cost.waitFor()
+  assert.equal(await cost.innerText(), shown)
+  assert.deepEqual(complaints, [])
 })
 
 test('a cancelled preview says so, starts again on request only, and does not count as complete', async () => {

@@ -79,3 +79,15 @@ test.serial('a create whose value is rounded is forecast as a create after a dry
   t.is(basis, 'dry_run')
   t.deepEqual(credits.byKind.create, {min: 2, max: 2})
 })
+
+test.serial('a new forecast is due after a dry run, and after five minutes, because the quota may have changed', async t => {
+  const {path} = await prepareImport(org, {csv: accountRows(3, 'Fy-'), flow: accounts})
+  const read = () => ok(org.call('GET', `${path}/forecast`), 200)
+  await forecastOf(path)
+  await run(path, {dryRun: true})
+  t.like(await read(), {stale: false, due: true})
+  await forecastOf(path)
+  t.like(await read(), {stale: false, due: false})
+  await here.ahead('6 minutes')
+  t.like(await read(), {stale: false, due: true})
+})

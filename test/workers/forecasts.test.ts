@@ -243,16 +243,16 @@ test.serial('a forecast makes no call, and is out of date once the import change
     seconds: forecast.seconds,
     blockedBy: null,
   })
-  const {forecast: stored, stale} = await ok(org.call('GET', `${path}/forecast`), 200)
-  t.deepEqual([stored, stale], [forecast, false])
+  const {forecast: stored, stale, due} = await ok(org.call('GET', `${path}/forecast`), 200)
+  t.deepEqual([stored, stale, due], [forecast, false, false])
   await ok(org.call('PUT', `${path}/flows`, [{id: 'f', sourceId: ids.file, ...skipping}]), 200)
-  t.like(await ok(org.call('GET', `${path}/forecast`), 200), {forecast, stale: true})
+  t.like(await ok(org.call('GET', `${path}/forecast`), 200), {forecast, stale: true, due: true})
   const ended = await run(path)
   t.is(ended.forecast, null, 'the forecast no longer fits the import')
   // An earlier build stored row 0 for an import without rows to write.
   await here.db.query(sql.unsafe`
     update forecasts f set forecast = forecast || '{"pausesAtRow": 0}' from imports i where i.import_no = f.import_no and i.id = ${path.split('/').at(-1)!}`)
-  const none = {forecast: null, madeAt: null, stale: null}
+  const none = {forecast: null, madeAt: null, stale: null, due: true}
   t.deepEqual(await ok(org.call('GET', `${path}/forecast`), 200), none, 'a forecast that this build cannot read counts as none')
 })
 

@@ -12,8 +12,8 @@ import {Notice} from '../ui/notice.ts'
 type ForecastProps = {id: string; version: number; preview: string | null; isBusy: boolean}
 
 /**
- * Shows what a run would cost at the CRM. For operators, a missing or outdated forecast is created as soon as no check and no dry run of the
- * import is active.
+ * Shows what a run would cost at the CRM. For operators, a forecast that is missing or due is created as soon as no check and no dry run of the
+ * import is active. A forecast that is due is not shown, because the CRM quota may have changed.
  */
 export const RunForecast = ({id, version, preview, isBusy}: ForecastProps) => {
   const path = inOrg(`/imports/${id}/forecast`)
@@ -24,15 +24,15 @@ export const RunForecast = ({id, version, preview, isBusy}: ForecastProps) => {
     await untilDone(job.id, {signal: removed})
     last.again()
   })
-  const {forecast = null, stale = null} = last.data ?? {}
-  const isDue = may('operator') && !isBusy && last.data !== undefined && !last.isLoading && stale !== false
+  const {forecast = null, stale = null, due = stale !== false} = last.data ?? {}
+  const isDue = may('operator') && !isBusy && last.data !== undefined && !last.isLoading && due
   useEffect(() => {
     if (isDue) making.run()
   }, [isDue, version, preview])
-  if (making.isBusy && !forecast) return html`<p class="quiet" role="status">${t.forecastingTheCost}</p>`
+  if (making.isBusy) return html`<p class="quiet" role="status">${t.forecastingTheCost}</p>`
   if (making.error && may('operator'))
     return html`<p class="quiet">${t.couldNotForecast} <${Button} onClick=${() => making.run()}>${t.forecastAgain}<//></p>`
-  if (!forecast || stale) return null
+  if (!forecast || due) return null
   return html`
     <p class="quiet" role="status">${describeCost(forecast)}</p>
     ${forecast.pausesAtRow !== null && html`<${Notice} title=${t.quotaMayNotSuffice}>${describePause(forecast)}<//>`}
