@@ -6,6 +6,7 @@ import {openBudget} from '../../shared/crm/limits/budget.ts'
 import {sql} from '../../sql/database.ts'
 import {listLog, OUTCOMES} from '../../sql/run-log.ts'
 import {findRun} from '../../sql/runs.ts'
+import {mostCrashes} from '../../workers/engine/recover/crash-isolation.ts'
 import {executeRun, type RunState} from '../../workers/engine/run.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, readLog} from '../support/importing.ts'
 import {countBy} from '../support/oracle.ts'
@@ -198,4 +199,19 @@ test.serial('a run that pauses before its first call leaves no timer', async t =
   await here.db.query(sql.unsafe`update connectors set kind = 'zoho' where id = ${org.connector}`)
   t.like((await ok(org.call('GET', `${path}/runs/${run.id}`), 200)).run, {state: 'paused', pause: {code: 'CONNECTION_UNAVAILABLE'}})
   await close()
+})
+
+test.serial('an undo that crashes too often says to undo the run again, because the API refuses to retry an undo', async t => {
+  const {path} = await prepareImport(org, {csv: accountRows(1, 'Un-'), flow: {...accounts, match: undefined}})
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  t.is((await carryOn(run.id)).at(-1), 'ended')
+  const {run: undo} = await ok(org.call('POST', `${path}/runs/${run.id}/undo`, {}), 202)
+  await here.hot.query('update run_heads set takeovers = 1, crashes = $2 where run_no = (select run_no from runs where id = $1)', [
+    undo.id,
+    mostCrashes,
+  ])
+  t.is((await carryOn(undo.id)).at(-1), 'ended')
+  const {stop} = (await findRun(here.db, {org: org.org, id: undo.id}))!
+  t.is(stop?.stopped, 'ENGINE_FAILED')
+  t.regex(stop!.message, /\. Undo the run again to continue$/)
 })

@@ -4,6 +4,7 @@ import {Refusal} from '../../shared/errors.ts'
 import {emptySnapshot} from '../../shared/mapping/flows/snapshot.ts'
 import {announceHeld} from '../../shared/notifications/run-ended.ts'
 import {readSnapshot} from '../../shared/runs/names.ts'
+import {adviseToContinue} from '../../shared/runs/stop.ts'
 import type {Log} from '../../shared/telemetry/log.ts'
 import {runEnded} from '../../shared/telemetry/metrics/rows.ts'
 import {listOpenBulkJobs} from '../../sql/bulk-jobs.ts'
@@ -140,7 +141,7 @@ const executeToEnd = async (ctx: LedgerContext, reach: CrmDeps, head: RunHead): 
   const hasCrashed = head.crashes >= mostCrashes && ctx.run.state !== 'closing'
   let reason = head.stop?.stopped ?? 'done'
   try {
-    if (hasCrashed) throw tooManyCrashes()
+    if (hasCrashed) throw tooManyCrashes(ctx.run)
     await settleAbandonedBatches(ctx, {keepsJobs: true})
     await writeRows(ctx, reach, head)
   } catch (error) {
@@ -254,11 +255,10 @@ const pauseForNewerVersion = (error: unknown): never => {
   throw new RunPaused('FROM_FUTURE', 'A newer version of this service started this run and will continue it. Update the workers', 30)
 }
 
-const tooManyCrashes = () =>
-  new RunStopped({
-    stopped: 'ENGINE_FAILED',
-    message: `The run failed or crashed its process ${mostCrashes} times without settling a row. See the logs of the workers for the cause, then retry the run`,
-  })
+const tooManyCrashes = (run: Run) => {
+  const why = `The run failed or crashed its process ${mostCrashes} times without settling a row. See the logs of the workers for the cause`
+  return new RunStopped({stopped: 'ENGINE_FAILED', message: `${why}. ${adviseToContinue(run)}`})
+}
 
 const openConnection = async (ctx: LedgerContext, crm: Crm, onCall: RunCost['note']) => {
   try {
