@@ -13,6 +13,11 @@ const nextOf = (more: object) => {
   return lines.slice(lines.indexOf('Next:') + 1).map(line => line.trim().split('  ')[0])
 }
 
+test('an unstarted run that was cancelled is followed by another run, because the API refuses to retry it', t => {
+  t.deepEqual(nextOf({engine: null, stop: cancelled}), ['lading run imp_1 --watch'])
+  t.true(nextOf({engine: 'worker', stop: cancelled}).includes('lading retry run_1 --watch'))
+})
+
 test('a stopped undo is continued by an undo of the same run, not taken back', t => {
   const undo = {id: 'run_2', undoOf: 'run_1'}
   t.deepEqual(nextOf({...undo, stop: cancelled}), ['lading logs run_2', 'lading undo run_1 --watch'])

@@ -143,7 +143,7 @@ test('the help of the sign-in lists every region of the CRM', async t => {
   )
 })
 
-test('an undo is previewed, deletes what the run created, and keeps what a colleague changed', async t => {
+test('an undo is previewed, deletes what the run created, keeps what a colleague changed, and can be undone once', async t => {
   const ran = await home.run(['import', home.put('undo.csv', accountRows(3, 'V-')), '-t', 'Companies', '--watch'])
   const [run] = /run_\w+/.exec(ran.out)!
   const left = () => (house.crm.records('example', 'Accounts') as any[]).filter(({Account_Number: number}) => /^V-/.test(number))
@@ -162,6 +162,15 @@ test('an undo is previewed, deletes what the run created, and keeps what a colle
   )
   const [imported] = /imp_\w+/.exec(ran.out)!
   for (const named of [run, imported]) t.regex((await home.run(['undo', named])).err, /UNDO_DONE/, 'a repeated undo is no redo')
+  const [undo] = /run_\w+/.exec(undone.out)!
+  t.true(undone.out.includes(`lading undo ${undo} --watch`), undone.out)
+  const redone = await home.run(['undo', undo, '--watch'])
+  t.is(redone.code, 0, redone.err)
+  const [redo] = /run_\w+/.exec(redone.out)!
+  for (const {out} of [redone, await home.run(['runs', redo])]) {
+    t.true(out.includes(`lading logs ${redo}`), out)
+    t.notRegex(out, /lading undo/, 'the API refuses the undo of an undo of an undo')
+  }
 })
 
 test('the undo of a retried run is refused, and the refusal names the retry to undo first', async t => {

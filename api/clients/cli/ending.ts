@@ -25,7 +25,15 @@ export const exitOf = ({stop, counts, unchanged = 0, keptRows = 0, planStale = 0
   return counted.some(outcome => (sums[outcome] ?? 0) > 0) ? EXIT.rows : EXIT.ok
 }
 
-export const describeEnding = (out: Output, run: Json, reasons: readonly Group[] = [], plan: Json = null): string[] => {
+/** `plan`: the sealed plan of a dry run. `isUndoable`: whether a finished undo can itself be undone. */
+type EndingFacts = {plan?: Json; isUndoable?: boolean}
+
+export const describeEnding = (
+  out: Output,
+  run: Json,
+  reasons: readonly Group[] = [],
+  {plan = null, isUndoable = true}: EndingFacts = {},
+): string[] => {
   const {counts, stop, questions, startedAt, endedAt, id} = run
   const seconds = startedAt && endedAt ? (Date.parse(endedAt) - Date.parse(startedAt)) / 1000 : 0
   const {word, tone} = describeRunState(run as Parameters<typeof describeRunState>[0], count)
@@ -44,7 +52,7 @@ export const describeEnding = (out: Output, run: Json, reasons: readonly Group[]
     ...questionLines(run, questions),
     ...reasonLines(reasons, run.dryRun),
     ...planLines(out, plan),
-    ...nextLines(out, run, {id, plan}),
+    ...nextLines(out, run, {id, plan, isUndoable}),
   ]
 }
 
@@ -152,7 +160,7 @@ const questionLines = ({importId, id, dryRun, retriedBy, questionsAnswered = 0}:
 const nextLines = (
   out: Output,
   {dryRun, undoOf, counts, stop, importId, engine, unchanged = 0, keptRows = 0, planStale = 0, linksEmpty = []}: Json,
-  {id, plan}: {id: string; plan: Json},
+  {id, plan, isUndoable}: {id: string; plan: Json; isUndoable: boolean},
 ): string[] => {
   const isExternal = !importId || engine === 'outside'
   const sums = withoutSettled(sumCounts(counts), unchanged + keptRows + planStale)
@@ -161,13 +169,15 @@ const nextLines = (
   const whyStep: [command: string, why: string] = [`lading logs ${id} --failed`, 'why, row by row']
   const steps: [command: string, why: string][] = isExternal
     ? [whyStep]
-    : undoOf
-      ? undoSteps({dryRun, undoOf, stop, id})
-      : dryRun
-        ? [[`lading results ${id} --plan`, 'what would be written, row by row'], ...applySteps({importId, id, plan})]
-        : isOpen
-          ? [[`lading results ${id} --failed -o failed.csv`, 'the rows to fix'], whyStep, [`lading retry ${id} --watch`, 'retry the run']]
-          : [[`lading results ${id}`, 'the file with its record ids']]
+    : engine === null
+      ? [[`lading run ${importId} --watch`, 'start another run']]
+      : undoOf
+        ? undoSteps({dryRun, undoOf, stop, id, isUndoable})
+        : dryRun
+          ? [[`lading results ${id} --plan`, 'what would be written, row by row'], ...applySteps({importId, id, plan})]
+          : isOpen
+            ? [[`lading results ${id} --failed -o failed.csv`, 'the rows to fix'], whyStep, [`lading retry ${id} --watch`, 'retry the run']]
+            : [[`lading results ${id}`, 'the file with its record ids']]
   const widest = Math.max(...steps.map(([command]) => command.length))
   const lines = steps.map(([command, why]) => [`  ${command}`, `  ${command.padEnd(widest)}  # ${why}`] as const)
   const isRoomy = lines.every(([, whole]) => whole.length <= out.width())
@@ -180,11 +190,12 @@ const applySteps = ({importId, id, plan}: {importId: string; id: string; plan: J
   return plan.rows > 0 ? [[`lading apply ${id} --watch`, 'write exactly this plan']] : []
 }
 
-type UndoRun = {dryRun: boolean; undoOf: string; stop: {stopped: string} | null; id: string}
+type UndoRun = {dryRun: boolean; undoOf: string; stop: {stopped: string} | null; id: string; isUndoable: boolean}
 
-const undoSteps = ({dryRun, undoOf, stop, id}: UndoRun): [command: string, why: string][] => {
+const undoSteps = ({dryRun, undoOf, stop, id, isUndoable}: UndoRun): [command: string, why: string][] => {
   const logs: [command: string, why: string] = [`lading logs ${id}`, 'row by row']
   if (stop?.stopped === 'UNDO_EXPIRED') return [logs]
   if (dryRun) return [logs, [`lading undo ${undoOf} --watch`, 'undo it']]
-  return [logs, stop ? [`lading undo ${undoOf} --watch`, 'continue the undo'] : [`lading undo ${id} --watch`, 'take the undo back']]
+  if (stop) return [logs, [`lading undo ${undoOf} --watch`, 'continue the undo']]
+  return isUndoable ? [logs, [`lading undo ${id} --watch`, 'take the undo back']] : [logs]
 }

@@ -74,6 +74,17 @@ export const findRun = async (session: Session, given: string, only: (run: Json)
 /** Returns the command that follows an active run. An external run without an import has no events to watch. */
 export const followCommand = ({id, importId}: Json) => (importId ? `lading watch ${id}` : `lading logs ${id} --follow`)
 
+/**
+ * Whether an ended undo can itself be undone. True for other runs. An error gives false: the result of the undo is known, so only a hint is missing.
+ */
+export const isUndoable = async (session: Session, run: Json): Promise<boolean> => {
+  if (!run.undoOf || run.dryRun || run.stop) return true
+  return session.client.get(`${runPath(session, run)}/undo`).then(
+    ({undo}) => undo.available,
+    () => false,
+  )
+}
+
 /** Returns the path of a run within its import. Throws for an external run without an import, which has no events, questions or files. */
 export const runPath = ({path}: Session, run: Json): string => {
   if (run.importId) return path(`imports/${run.importId}/runs/${run.id}`)

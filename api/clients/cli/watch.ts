@@ -3,7 +3,7 @@ import type {Json} from '../http.ts'
 import {describeEnding, exitOf, type FailOn} from './ending.ts'
 import {EXIT} from './exit-codes.ts'
 import {Failure, failureOf} from './failure.ts'
-import {runPath} from './find.ts'
+import {isUndoable, runPath} from './find.ts'
 import {Interrupted, interrupted} from './interrupt.ts'
 import type {Output} from './output.ts'
 import {clean} from './phrases.ts'
@@ -32,7 +32,7 @@ export const printEnd = async (
   const exit = runExit === EXIT.ok && plan?.rows > 0 ? changesExit : runExit
   const reasons = await readReasons(out, session, ended)
   out.event({event: 'end', exit, run: ended, reasons, ...(plan && {plan})})
-  out.lines(describeEnding(out, ended, reasons, plan))
+  out.lines(describeEnding(out, ended, reasons, {plan, isUndoable: await isUndoable(session, ended)}))
   setExit(exit)
 }
 

@@ -1,6 +1,6 @@
 import type {Command} from 'commander'
 import {describeEnding} from '../cli/ending.ts'
-import {findImportId, followCommand, isId} from '../cli/find.ts'
+import {findImportId, followCommand, isId, isUndoable} from '../cli/find.ts'
 import {wholeNumber} from '../cli/options.ts'
 import type {Output} from '../cli/output.ts'
 import {clean, count, describeOutcome} from '../cli/phrases.ts'
@@ -84,11 +84,13 @@ const listRuns = async ({out}: Cli, {client, path}: Session, {id, limit}: {id: s
 const showRun = async ({out}: Cli, session: Session, id: string) => {
   const {run} = await session.client.get(session.path(`runs/${encodeURIComponent(id)}`))
   const {parts} = runProgress(run.progress, run.counts)
-  const why = run.state === 'ended' && !out.json ? await readReasons(out, session, run) : undefined
+  const isShown = run.state === 'ended' && !out.json
+  const why = isShown ? await readReasons(out, session, run) : undefined
+  const facts = isShown ? {isUndoable: await isUndoable(session, run)} : {}
   out.answer({run}, () => [
     `${run.id}  ${kindOf(run)} of ${run.importId ?? 'an external engine'}`,
     ...(run.state === 'ended'
-      ? describeEnding(out, run, why)
+      ? describeEnding(out, run, why, facts)
       : [
           `${stateOf(run)}: ${parts.join(', ')}`,
           ...(run.pause ? [`Paused: ${clean(run.pause.message)}`] : []),
