@@ -147,9 +147,9 @@ test('a run shows its state, its kind and its row range', t => {
   t.is(sayRange(null), null)
 })
 
-test('a run can be retried unless it is a dry run, an undo or an external run, or its undo has begun', t => {
+test('a run can be retried unless it is a dry run, an undo or an external run, never started, or its undo has begun', t => {
   t.true(isRetriable(run()))
-  for (const more of [{dryRun: true}, {undoOf: 'run_0'}, {begunUndo: 'run_2'}, {engine: 'outside'}] as const)
+  for (const more of [{dryRun: true}, {undoOf: 'run_0'}, {begunUndo: 'run_2'}, {engine: 'outside'}, {engine: null}] as const)
     t.false(isRetriable(run(more)), JSON.stringify(more))
 })
 

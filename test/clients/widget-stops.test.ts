@@ -27,4 +27,5 @@ test('before a run is cancelled, only a run that can be retried promises a retry
   t.regex(sayCancelEffect(run({dryRun: true, deletes: true})), /Nothing was written/)
   t.regex(sayCancelEffect(run({undoOf: 'run_0', deleted: 3})), /You can undo the run again later/)
   t.regex(sayCancelEffect(run({deletes: true})), /A new run deletes the remaining records/)
+  t.regex(sayCancelEffect(run({engine: 'outside'})), /Start another run for the remaining rows/)
 })

@@ -80,9 +80,9 @@ export const withEvent = (run: Run, {event, data}: {event: string; data: unknown
 export const isOver = ({state}: Pick<Run, 'state'>): boolean => state === 'ended'
 export const isUnderWay = ({state}: Pick<Run, 'state'>): boolean => state !== 'ended' && state !== 'authorised'
 
-/** Whether the run can be retried once it has ended. Dry runs, undos, external runs and runs whose undo has begun cannot. */
+/** Whether the run can be retried once it has ended. Dry runs, undos, external runs, unstarted runs and runs whose undo has begun cannot. */
 export const isRetriable = ({dryRun, undoOf, begunUndo, engine}: Pick<Run, 'dryRun' | 'undoOf' | 'begunUndo' | 'engine'>): boolean =>
-  !dryRun && !undoOf && !begunUndo && engine !== 'outside'
+  !dryRun && !undoOf && !begunUndo && engine === 'worker'
 
 /** Returns the undos of the run. Leaves out dry runs and undos that were themselves undone. */
 const undosOf = (runs: readonly Run[], {id}: Run): Run[] => runs.filter(run => run.undoOf === id && !run.dryRun && !isUndone(runs, run))
@@ -108,9 +108,10 @@ export const kindOf = ({dryRun, retryOf, undoOf}: Pick<Run, 'dryRun' | 'retryOf'
 }
 
 /** Says what stays after the run is cancelled, and how to continue. */
-export const sayCancelEffect = (run: Pick<Run, 'dryRun' | 'undoOf' | 'deletes' | 'deleted'>): string => {
+export const sayCancelEffect = (run: Pick<Run, 'dryRun' | 'undoOf' | 'deletes' | 'deleted' | 'engine'>): string => {
   if (run.dryRun) return t.nothingWasWrittenThePlanSoFar
   if (run.undoOf) return t.undoneRowsStayUndone
+  if (run.engine !== 'worker') return t.rowsOfTheEngineStayInTheCrm
   return deletesRecords(run) ? t.deletedRecordsStayDeleted : t.rowsAlreadyWrittenStayInTheCrm
 }
 

@@ -66,6 +66,8 @@ export const t = translate('runs', {
   nothingWasWrittenThePlanSoFar: 'Nothing was written. The plan so far stays available.',
   rowsAlreadyWrittenStayInTheCrm:
     'Rows already written stay in the CRM. Batches in flight finish first. You can retry the run later; it writes no row twice.',
+  rowsOfTheEngineStayInTheCrm:
+    'Rows already written stay in the CRM. Your own engine stops at its next call. Start another run for the remaining rows.',
   undoneRowsStayUndone: 'Rows already undone stay undone. Batches in flight finish first. You can undo the run again later.',
   deletedRecordsStayDeleted:
     'Deleted records stay in the recycle bin of the CRM. Batches in flight finish first. A new run deletes the remaining records.',

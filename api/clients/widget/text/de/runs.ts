@@ -67,6 +67,8 @@ export const runs: typeof t = {
   nothingWasWrittenThePlanSoFar: 'Nichts wurde geschrieben. Der bisherige Plan bleibt verfügbar.',
   rowsAlreadyWrittenStayInTheCrm:
     'Schon geschriebene Zeilen bleiben im CRM. Gesendete Pakete werden noch abgeschlossen. Sie können den Lauf später wiederholen; er schreibt keine Zeile doppelt.',
+  rowsOfTheEngineStayInTheCrm:
+    'Schon geschriebene Zeilen bleiben im CRM. Ihr Programm hält beim nächsten Aufruf an. Starten Sie einen weiteren Lauf für die übrigen Zeilen.',
   undoneRowsStayUndone:
     'Schon rückgängig gemachte Zeilen bleiben es. Gesendete Pakete werden noch abgeschlossen. Sie können den Lauf später noch einmal rückgängig machen.',
   deletedRecordsStayDeleted:
