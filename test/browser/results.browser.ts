@@ -48,7 +48,7 @@ test('a row that lacks only its tags offers no corrections, because a retry woul
   assert.deepEqual(complaints, [])
 })
 
-test('typed corrections of a row stay until they are saved, also if another row is opened or the page is reloaded', async () => {
+test('typed corrections of a row stay until they are saved, and a retry warns about those that are not', async () => {
   const org = await openOrg(here.world)
   const csv = 'name,company,mail,staff\nPia,Company,,many\nOlga,Company,,several\n'
   const {path, source, run} = await runImport(org, {csv, flow: leads})
@@ -66,11 +66,17 @@ test('typed corrections of a row stay until they are saved, also if another row 
   await first!.click()
   await page.getByRole('button', {name: 'Save 1 cell'}).waitFor()
   await page.reload()
+  await page.getByRole('button', {name: 'Retry 2 rows'}).click()
+  await page.getByText('1 row has typed cells that are not saved').waitFor()
+  await page.getByRole('button', {name: 'Cancel', exact: true}).click()
   await first!.click()
   await page.getByRole('button', {name: 'Save 1 cell'}).click()
   await page.getByText(/^Row 1 corrected/).waitFor()
   await page.getByRole('button', {name: 'Save row', exact: true}).and(page.locator('[disabled]')).waitFor()
   const {source: saved} = await ok(org.call('GET', `${path}/sources/${source.id}`), 200)
   assert.deepEqual(saved.cleaning[0].cells, [{row: 1, column: 'staff', value: '12'}])
+  await page.getByRole('button', {name: 'Retry 2 rows'}).click()
+  await page.getByRole('dialog').waitFor()
+  assert.equal(await page.getByText('typed cells that are not saved').count(), 0)
   assert.deepEqual(complaints, [])
 })

@@ -24,13 +24,16 @@ export const canFix = ({run, row: {entries}}: {run: Run; row: RunRow}): boolean 
   may('operator') &&
   entries.some(({phase, outcome}) => phase !== 'tag' && (outcome === 'failed' || outcome === 'refused'))
 
+/** The start of the keys under which the typed cells of an import are kept. */
+export const typedCellsOf = (importId: string) => `cells ${importId} `
+
 /**
  * The cells of a row as input fields. Saving makes them edited cells of the import, which the next retry writes. Typed values stay in the tab until they
  * are saved, because the form closes when the person opens another row.
  */
 export const EditRow = ({importId, source, row, cells: first}: EditRowProps) => {
   const [saved, setSaved] = useState(first)
-  const [typed, setTyped] = useKept<Cell[]>(`cells ${importId} ${source} ${row}`, [])
+  const [typed, setTyped] = useKept<Cell[]>(`${typedCellsOf(importId)}${source} ${row}`, [])
   const cells = saved.map(cell => typed.find(({column}) => column === cell.column) ?? cell)
   const type = (column: string) => (value: string) => setTyped(now => [...now.filter(cell => cell.column !== column), {column, value}])
   const changed = cells.filter(({value}, at) => value !== saved[at]!.value)

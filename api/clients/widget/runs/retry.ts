@@ -3,12 +3,14 @@ import type {Json} from '../../http.ts'
 import type {Group} from '../../run-reasons.ts'
 import {html} from '../html.ts'
 import type {LoadedImport} from '../imports/known.ts'
+import {countKept} from '../state/kept.ts'
 import {to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {Notice} from '../ui/notice.ts'
+import {typedCellsOf} from './edit-row.ts'
 import {type OpenParts, openOf, sayRetry} from './retry-words.ts'
 import {isRetriable, type Run} from './run.ts'
 import {StartProblem} from './start-problem.ts'
@@ -69,10 +71,12 @@ const AskRetry = ({importId, run, open, onStarted, onClose}: AskProps) => {
     onStarted(next.id)
   }
   const {title, action, effect} = sayRetry(open)
+  const unsaved = countKept(typedCellsOf(importId))
   const problem = (error: unknown) => html`<${StartProblem} error=${error} importId=${importId} />`
   return html`
     <${Confirm} title=${title} action=${action} work=${work} onClose=${onClose} problem=${problem}>
       <p>${effect}</p>
+      ${unsaved > 0 && html`<${Notice} kind="warning" title=${t.rowsHaveUnsavedCells(unsaved)}>${t.theRetryDoesNotUseThem}<//>`}
     <//>
   `
 }

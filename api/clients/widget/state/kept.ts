@@ -16,6 +16,10 @@ export const useKept = <T>(key: string, initial: T): [T, (next: T | ((before: T)
   return [value, setValue as (next: T | ((before: T) => T)) => void, forget]
 }
 
+/** Counts the kept lists that have items, and whose key begins with `start`. */
+export const countKept = (start: string): number =>
+  Object.keys(sessionStorage).filter(key => key.startsWith(prefix + start) && readKept(key.slice(prefix.length))?.length > 0).length
+
 /** Deletes all kept values. Call it when the person signs out, or when another person or org uses the tab. */
 export const forgetKept = (): void => {
   for (const key of Object.keys(sessionStorage)) if (key.startsWith(prefix)) sessionStorage.removeItem(key)

@@ -133,6 +133,8 @@ export const t = translate('decide', {
     `${plural(left, 'row')} of this run ${left === 1 ? 'has' : 'have'} no record yet. A retry writes ${left === 1 ? 'it' : 'them'}:`,
   correctedCellsAndChangesOfThe:
     'Corrected cells and changes of the mapping since then are used. The file itself and its options must be the same.',
+  rowsHaveUnsavedCells: (rows: number) => `${plural(rows, 'row')} ${rows === 1 ? 'has' : 'have'} typed cells that are not saved`,
+  theRetryDoesNotUseThem: 'The retry does not use them. To use them, save each of these rows first.',
   writtenRows: (written: number) =>
     `The ${plural(written, 'row')} with a record ${written === 1 ? 'is' : 'are'} not written again and ${written === 1 ? 'is' : 'are'} listed as “Already written”.`,
   writtenRowsExceptLinks: (written: number) =>

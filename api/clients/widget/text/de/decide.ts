@@ -139,6 +139,8 @@ export const decide: typeof t = {
     `${rowWords(left)} dieses Laufs ${left === 1 ? 'hat' : 'haben'} noch keinen Datensatz. Eine Wiederholung schreibt sie:`,
   correctedCellsAndChangesOfThe:
     'Seither korrigierte Zellen und Änderungen der Zuordnung werden verwendet. Die Datei selbst und ihre Optionen müssen gleich sein.',
+  rowsHaveUnsavedCells: rows => `${rowWords(rows)} ${rows === 1 ? 'hat' : 'haben'} eingegebene Zellen, die nicht gespeichert sind`,
+  theRetryDoesNotUseThem: 'Die Wiederholung verwendet sie nicht. Um sie zu verwenden, speichern Sie zuerst jede dieser Zeilen.',
   writtenRows: written =>
     `${rowWords(written)} mit Datensatz ${written === 1 ? 'wird' : 'werden'} nicht noch einmal geschrieben und als „Bereits geschrieben“ aufgeführt.`,
   writtenRowsExceptLinks: written =>
