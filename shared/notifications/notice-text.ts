@@ -100,9 +100,21 @@ export const detailsOf = ({org, currency, ...data}: About): [name: string, value
 
 const AMOUNTS = new Set(['amount', 'refunded'])
 
+/**
+ * The decimals of the payment provider's amounts (https://docs.stripe.com/currencies). `Intl` shows some currencies with fewer, such as HUF, ISK and
+ * UGX. A test compares this list with the copy in `api/clients/widget/ui/format.ts`.
+ */
+const withoutDecimals = /^(?:bif|clp|djf|gnf|jpy|kmf|krw|mga|pyg|rwf|vnd|vuv|xaf|xof|xpf)$/i
+const withThreeDecimals = /^(?:bhd|jod|kwd|omr|tnd)$/i
+
+export const decimalsOf = (currency: string): number => {
+  if (withoutDecimals.test(currency)) return 0
+  return withThreeDecimals.test(currency) ? 3 : 2
+}
+
 /** Writes an amount for people. The amount is in the smallest unit of the currency: 4900 becomes `49.00 EUR`. */
 const inCurrency = (amount: number, currency: string) => {
-  const {maximumFractionDigits: digits = 2} = new Intl.NumberFormat('en', {style: 'currency', currency}).resolvedOptions()
+  const digits = decimalsOf(currency)
   return `${(amount / 10 ** digits).toFixed(digits)} ${currency.toUpperCase()}`
 }
 

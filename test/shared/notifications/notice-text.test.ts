@@ -65,6 +65,7 @@ test('amounts of money are written in whole units with their currency', t => {
     ['refunded', '1000 JPY'],
     ['amount', '4905 JPY'],
   ])
+  t.deepEqual(detailsOf({amount: 1_990_000, currency: 'huf'}), [['amount', '19900.00 HUF']])
 })
 
 test('a failed payment for AI credits is announced as such, without an invoice to pay', t => {

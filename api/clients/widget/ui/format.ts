@@ -63,8 +63,17 @@ export const duration = (ms: number): string => {
   return `${Math.floor(minutes / 60)} h${minutes % 60 ? ` ${minutes % 60} min` : ''}`
 }
 
-/** Formats an amount of money. `amount` counts the smallest unit of the currency, such as cents. */
+/** The decimals of the payment provider's amounts, which differ from those of `Intl`. A test compares this copy with `notice-text.ts`. */
+const withoutDecimals = /^(?:bif|clp|djf|gnf|jpy|kmf|krw|mga|pyg|rwf|vnd|vuv|xaf|xof|xpf)$/i
+const withThreeDecimals = /^(?:bhd|jod|kwd|omr|tnd)$/i
+
+export const decimalsOf = (currency: string): number => {
+  if (withoutDecimals.test(currency)) return 0
+  return withThreeDecimals.test(currency) ? 3 : 2
+}
+
+/** Formats an amount of money. `amount` counts the smallest unit of the currency, such as cents. Decimals that `Intl` leaves out appear if not 0. */
 export const money = (amount: number, currency: string): string => {
-  const format = new Intl.NumberFormat(currentLocale(), {style: 'currency', currency})
-  return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2))
+  const digits = decimalsOf(currency)
+  return new Intl.NumberFormat(currentLocale(), {style: 'currency', currency, maximumFractionDigits: digits}).format(amount / 10 ** digits)
 }
