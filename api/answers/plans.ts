@@ -36,8 +36,12 @@ export const PlanStatusAnswer = Answer({
     .nullable()
     .describe('The trial. Null: none so far'),
   pastDue: Answer({
-    since: Moment('Since when a payment is overdue'),
-    graceEndsAt: Moment('When the org will be suspended').nullable().describe('When the org will be suspended. Null: it already is'),
+    since: Moment('Since when a payment is overdue')
+      .nullable()
+      .describe('Since when a payment is overdue. Null: not known, because the org is suspended'),
+    graceEndsAt: Moment('When the grace period ends')
+      .nullable()
+      .describe('When the grace period ends, after which nothing metered can start. Null: it is over'),
   })
     .nullable()
     .describe('Overdue payment. Null: none'),

@@ -54,6 +54,35 @@ test('the plan page of a sandbox says who pays, and offers no trial and no purch
   assert.deepEqual(visitor.complaints, [])
 })
 
+const suspensions = {
+  'en-US': {
+    unpaid: 'Open “Invoices and card”, then pay the invoice or update the card. New runs are refused until the invoice is paid.',
+    byStaff: 'New runs are refused. Contact support.',
+  },
+  'de-DE': {
+    unpaid: /^Öffnen Sie „Rechnungen und Karte“.* Bis die Rechnung bezahlt ist, werden neue Läufe abgelehnt\.$/,
+    byStaff: 'Neue Läufe werden abgelehnt. Wenden Sie sich an den Support.',
+  },
+}
+
+for (const [locale, {unpaid, byStaff}] of Object.entries(suspensions))
+  test(`the plan page of a suspended org says why and what to do next (${locale})`, async () => {
+    const owner = await here.world.makeOrg()
+    await here.world.hot.query(`update orgs set plan_status = 'suspended' where id = $1`, [owner.org])
+    const visitor = await here.open({locale})
+    const {page} = visitor
+    await enter(visitor, owner.token)
+    await page.goto(`${here.world.url}/#/settings/plan`)
+    await page.getByText(unpaid).waitFor()
+    assert.equal(await page.getByText(byStaff).count(), 0)
+    await ok(here.world.as(here.world.adminToken)('POST', `/staff/orgs/${owner.org}/suspend`, {reason: 'A test'}), 200)
+    await here.world.hot.query(`update orgs set plan_status = 'active' where id = $1`, [owner.org])
+    await page.reload()
+    await page.getByText(byStaff).waitFor()
+    assert.equal(await page.getByText(unpaid).count(), 0, 'paying does not end a suspension by staff')
+    assert.deepEqual(visitor.complaints, [])
+  })
+
 for (const [look, options] of Object.entries({
   light: {},
   dark: {colorScheme: 'dark' as const},

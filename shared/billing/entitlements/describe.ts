@@ -2,7 +2,7 @@ import {listSpent} from '../../../sql/ai-credits.ts'
 import type {Pool, Tx} from '../../../sql/database.ts'
 import {countUsed, findPeriod} from '../../../sql/usage.ts'
 import {type Balance, holdCurrent} from '../credits/balance.ts'
-import type {PlanStatus} from './plan-status.ts'
+import {obstacleOf, type PlanStatus} from './plan-status.ts'
 import {roomIn} from './rows.ts'
 
 /** Returns an org's plan, status, limits and usage in the form of `GET /entitlements/me`. */
@@ -19,25 +19,26 @@ export const readUsage = (db: Pool, org: string) =>
     return {...(await usageOf(tx, planStatus)), credits: describeCredits(balance, byFeature)}
   })
 
-export const describePlanStatus = ({
-  plan,
-  status,
-  trialStartedAt,
-  trialEndsAt,
-  pastDueSince,
-  graceEndsAt,
-  overageEnabled,
-  window,
-}: PlanStatus) => ({
-  plan: {id: plan.id, key: plan.key, version: plan.version, name: plan.name},
-  status,
-  limits: plan.limits,
-  features: plan.features,
-  period: {start: window.startsAt, end: window.endsAt},
-  trial: trialStartedAt && {startedAt: trialStartedAt, endsAt: trialEndsAt},
-  pastDue: pastDueSince && {since: pastDueSince, graceEndsAt},
-  overageEnabled,
-})
+export const describePlanStatus = (planStatus: PlanStatus) => {
+  const {plan, status, trialStartedAt, trialEndsAt, overageEnabled, window} = planStatus
+  return {
+    plan: {id: plan.id, key: plan.key, version: plan.version, name: plan.name},
+    status,
+    limits: plan.limits,
+    features: plan.features,
+    period: {start: window.startsAt, end: window.endsAt},
+    trial: trialStartedAt && {startedAt: trialStartedAt, endsAt: trialEndsAt},
+    pastDue: describePastDue(planStatus),
+    overageEnabled,
+  }
+}
+
+/** A suspension for non-payment does not keep the time since which the payment is overdue. */
+const describePastDue = (planStatus: PlanStatus) => {
+  const {unpaid, pastDueSince: since, graceEndsAt} = planStatus
+  if (unpaid) return {since: null, graceEndsAt: null}
+  return since && {since, graceEndsAt: obstacleOf(planStatus) === 'STATUS_PAST_DUE' ? null : graceEndsAt}
+}
 
 /** After an upgrade in mid-period, the row limit lies between the limits of both plans. */
 export const usageOf = async (tx: Tx, {org, plan, window}: PlanStatus) => {

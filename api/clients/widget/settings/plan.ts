@@ -108,14 +108,14 @@ const Current = ({summary, again}: {summary: Json; again: () => void}) => {
     const {url} = await client.post('/billing/portal', {returnUrl: location.href})
     location.assign(url)
   })
-  const {plan, status, period, pendingChange, cancelsAt, pastDue} = summary
+  const {plan, status, period, pendingChange, cancelsAt} = summary
   return html`
     <section class="sheet" aria-labelledby="plan-now">
       <h2 id="plan-now">${plan.name} <${Pill} tone=${tones[status] ?? 'neutral'}>${t.statuses[status] ?? status.replace('_', ' ')}<//></h2>
       <p>${t.thisPeriodTo(describePayment(summary), onDay(period.start), onDay(period.end))}</p>
       ${isOnTrial(summary) && html`<p>${t.theTrialEndsNothingIsChargedFor(at(summary.trial.endsAt))}</p>`}
       ${mayStartTrial(summary) && html`<p>${t.tryTheLargerLimitsFor14Days}</p>`}
-      ${pastDue && html`<${Notice} kind="warning" title=${t.aPaymentIsOverdue}>${t.openInvoicesAndCardThenPayThe} ${pastDue.graceEndsAt ? t.newRunsAreRefusedFromIfThe(at(pastDue.graceEndsAt)) : t.newRunsAreRefusedUntilTheInvoice}<//>`}
+      <${Obstacles} ...${summary} />
       ${cancelsAt && html`<${Notice} kind="warning">${t.thePlanEndsOn(onDay(cancelsAt))}<//>`}
       ${pendingChange && html`<${Notice}>${t.thePlanChangesTo(summary.plans.find(({key}: Json) => key === pendingChange.planKey)?.name ?? pendingChange.planKey, onDay(pendingChange.at))}<//>`}
       <div class="actions">
@@ -126,6 +126,12 @@ const Current = ({summary, again}: {summary: Json; again: () => void}) => {
     </section>
   `
 }
+
+/** Says why the org starts no runs, or soon will not, and what to do. Paying does not end a suspension by staff. */
+const Obstacles = ({status, pastDue, sandbox}: Json) => html`
+  ${pastDue && html`<${Notice} kind="warning" title=${t.aPaymentIsOverdue}>${sandbox ? t.openTheProductionOrgAndPay : t.openInvoicesAndCardThenPayThe} ${pastDue.graceEndsAt ? t.newRunsAreRefusedFromIfThe(at(pastDue.graceEndsAt)) : t.newRunsAreRefusedUntilTheInvoice}<//>`}
+  ${status === 'suspended' && pastDue?.graceEndsAt !== null && html`<${Notice} kind="warning" title=${t.thisOrgIsSuspended}>${t.newRunsAreRefusedContactSupport}<//>`}
+`
 
 /** The API refuses purchases and trials of a sandbox (403 `SANDBOX_ORG`). */
 const isSold = ({configured, sandbox}: Json) => configured && !sandbox

@@ -86,6 +86,10 @@ export const plan: typeof t = {
   openInvoicesAndCardThenPayThe: 'Öffnen Sie „Rechnungen und Karte“, und bezahlen Sie die Rechnung, oder aktualisieren Sie die Karte.',
   newRunsAreRefusedFromIfThe: graceEndsAt => `Bleibt die Rechnung offen, werden neue Läufe ab ${graceEndsAt} abgelehnt.`,
   newRunsAreRefusedUntilTheInvoice: 'Bis die Rechnung bezahlt ist, werden neue Läufe abgelehnt.',
+  openTheProductionOrgAndPay:
+    'Öffnen Sie die Tarifseite der produktiven Organisation, und bezahlen Sie die Rechnung, oder aktualisieren Sie die Karte.',
+  thisOrgIsSuspended: 'Diese Organisation ist gesperrt',
+  newRunsAreRefusedContactSupport: 'Neue Läufe werden abgelehnt. Wenden Sie sich an den Support.',
   thePlanEndsOn: cancelsAt => `Der Tarif endet am ${cancelsAt}.`,
   thePlanChangesTo: (name, at) => `Der Tarif wechselt am ${at} zu ${name}.`,
   start14DayTrial: '14 Tage testen',
