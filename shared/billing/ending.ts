@@ -39,7 +39,7 @@ export const endBillingOf = async (deps: EndBillingDeps, org: string, {when}: {w
     const isKnown = (live: ReadSubscription) => live.id === known?.id && !isUnpaid(live)
     const all = (await listLiveSubscriptions(deps, {customer})).toSorted((one, other) => Number(isKnown(other)) - Number(isKnown(one)))
     for (const [at, live] of all.entries()) {
-      if (when === 'period_end' && live.cancelsAt !== null && !live.endsEarly) continue
+      if (when === 'period_end' && endsInTime(live)) continue
       await keepLease(db, billingLease)
       // An unpaid subscription has no paid period, so it ends at once.
       await endSubscription(deps, {live, when: isUnpaid(live) ? 'now' : when})
@@ -61,6 +61,10 @@ const expireAll = async (deps: EndBillingDeps, customer: string) => {
   const {data} = await deps.payment.ask('list', stripe => stripe.checkout.sessions.list({customer, status: 'open', limit: 100}))
   for (const {id} of data) await expireSession(deps, id)
 }
+
+/** Returns whether the subscription ends with the plan's paid period, or at an earlier date that staff chose. */
+const endsInTime = ({cancelsAt, periodEndsAt, endsEarly}: ReadSubscription): boolean =>
+  cancelsAt !== null && !endsEarly && (periodEndsAt === null || cancelsAt <= periodEndsAt)
 
 type SubscriptionEnd = {live: ReadSubscription; when: 'period_end' | 'now'}
 

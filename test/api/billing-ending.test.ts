@@ -1,5 +1,4 @@
 import anyTest, {type TestFn} from 'ava'
-import {endBillingOf} from '../../shared/billing/ending.ts'
 import {readPlanStatus} from '../../shared/billing/entitlements/plan-status.ts'
 import {sql} from '../../sql/database.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
@@ -81,11 +80,27 @@ test('cancelling at closure replaces a pending downgrade', async t => {
   t.is(subscriptionOf(customer as string).schedule, null)
 })
 
+test('closing an org moves a later end date of its subscription to the end of the paid period', async t => {
+  const {house, payment, stripe} = billing
+  const {org} = await house.makeOrg()
+  const {id, customer} = await seedSubscription(billing, {org, planKey: 'team'})
+  await stripe.subscriptions.update(id, {cancel_at: payment.now() + 180 * 86_400, proration_behavior: 'none'})
+  await ok(staff(`/staff/orgs/${org}/close`), 200)
+  const found = await until(
+    () => subscriptionOf(customer as string),
+    ({cancel_at, items}) => cancel_at === items.data[0].current_period_end,
+  )
+  t.is(found.status, 'active')
+})
+
 test('closing an org ends every live subscription, and keeps the plan of the known one', async t => {
   const {house, payment, stripe, prices} = billing
   const {org} = await house.makeOrg()
   const {id: first, customer} = await seedSubscription(billing, {org, planKey: 'team'})
-  await untilApplied(house)
+  await until(
+    () => findSubscription(house.db, org),
+    found => found?.id === first,
+  )
   await payment.advance(60)
   const second = await stripe.subscriptions.create({customer: customer as string, items: [{price: prices['business.month']}]})
   await ok(staff(`/staff/orgs/${org}/close`), 200)
@@ -108,7 +123,11 @@ test('a subscription that the provider does not cancel is tried once', async t =
   const {id} = await seedSubscription(billing, {org, planKey: 'team'})
   await untilApplied(house)
   payment.faults.add({method: 'DELETE', path: '/v1/subscriptions/*', times: 9, action: {type: 'status', status: 400}})
-  t.true(await endBillingOf(house.tools as never, org, {when: 'now'}))
+  await ok(staff(`/staff/orgs/${org}/erase`), 202)
+  await until(
+    async () => (await house.hot.query('select id from orgs where id = $1', [org])).rowCount,
+    count => count === 0,
+  )
   t.is(payment.journal().filter(({method, path}) => method === 'DELETE' && path === `/v1/subscriptions/${id}`).length, 1)
   payment.faults.clear()
   t.is((await stripe.subscriptions.cancel(id)).status, 'canceled')
