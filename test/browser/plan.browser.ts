@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
 import {ok} from '../support/importing.ts'
+import {until} from '../support/until.ts'
 import {assertAccessible, assertFits, enter, picture, settled, stage} from './stage.ts'
 
 const here = stage('browser plan', undefined, {sells: true, environment: {DEFAULT_PLAN: 'free'}})
@@ -82,6 +83,28 @@ for (const [locale, {unpaid, byStaff}] of Object.entries(suspensions))
     assert.equal(await page.getByText(unpaid).count(), 0, 'paying does not end a suspension by staff')
     assert.deepEqual(visitor.complaints, [])
   })
+
+test('a plan bought to follow the trial is the current plan, and an upgrade of it is recognised', async () => {
+  const {page, visitor, owner, call} = await openPlanPage()
+  await ok(call('POST', `/orgs/${owner.org}/trial`), 200)
+  const wanted = {kind: 'plan', planKey: 'team', interval: 'month', afterTrial: true}
+  const {url} = await ok(call('POST', `/orgs/${owner.org}/billing/checkout`, wanted), 200)
+  await here.billing!.payment.payCheckout(new URL(url).pathname.split('/').at(-1)!)
+  await until(
+    () => ok(call('GET', '/billing/summary'), 200),
+    ({subscription}) => subscription !== null,
+  )
+  await page.reload()
+  await page.getByRole('listitem').filter({hasText: 'Team'}).getByText('Current plan').waitFor()
+  await page.getByRole('button', {name: 'Choose Business'}).click()
+  await page
+    .getByRole('dialog')
+    .getByRole('button', {name: /^Change/})
+    .click()
+  await page.getByText('Your plan is active').waitFor()
+  await page.getByRole('listitem').filter({hasText: 'Business'}).getByText('Current plan').waitFor()
+  assert.deepEqual(visitor.complaints, [])
+})
 
 for (const [look, options] of Object.entries({
   light: {},

@@ -26,6 +26,17 @@ test('a paid plan is active only with a subscription to it, and a scheduled chan
   t.false(isApplied(free, bought))
   t.false(isApplied({...paid, subscription: null}, bought), 'a trial of the same plan')
   t.false(isApplied(paid, {...bought, interval: 'year'}))
+  const following = {
+    ...free,
+    plan: {key: 'trial', name: 'Trial'},
+    interval: 'month',
+    subscription: {status: 'trialing', plan: {key: 'business'}},
+  }
+  t.true(isApplied(following, bought), 'a plan that follows the trial')
+  t.false(
+    isApplied({...following, subscription: {...following.subscription, status: 'incomplete'}}, bought),
+    'its first payment is missing',
+  )
   t.false(isApplied(paid, {kind: 'scheduled', planKey: 'team'}))
   const waiting = {...paid, pendingChange: {planKey: 'team'}}
   t.true(isApplied(waiting, {kind: 'scheduled', planKey: 'team'}))

@@ -13,22 +13,27 @@ export type AwaitedChange =
 type PlanSummary = {
   plan: {key: string; name: string}
   interval: string | null
-  subscription: object | null
+  subscription: {status?: string; plan?: {key: string} | null} | null
   pendingChange: {planKey: string} | null
   cancelsAt: string | null
   balance: {purchased: number}
 }
 
 /**
+ * Returns the key of the plan that the subscription pays for, or else of the org's plan. The two differ during a trial that a bought plan follows. The
+ * first payment of an `incomplete` subscription is missing.
+ */
+export const paidPlanOf = ({plan, subscription}: Pick<PlanSummary, 'plan' | 'subscription'>): string =>
+  (subscription?.status !== 'incomplete' && subscription?.plan?.key) || plan.key
+
+/**
  * Whether the billing summary shows the change. A change of kind `plan` also needs a subscription, because an org on trial has the plan unpaid.
  */
-export const isApplied = (
-  {plan, interval, subscription, pendingChange, cancelsAt, balance}: PlanSummary,
-  awaited: AwaitedChange,
-): boolean => {
+export const isApplied = (summary: PlanSummary, awaited: AwaitedChange): boolean => {
+  const {interval, subscription, pendingChange, cancelsAt, balance} = summary
   const isUnscheduled = pendingChange === null && cancelsAt === null
   if (awaited.kind === 'plan')
-    return subscription !== null && plan.key === awaited.planKey && interval === awaited.interval && isUnscheduled
+    return subscription !== null && paidPlanOf(summary) === awaited.planKey && interval === awaited.interval && isUnscheduled
   if (awaited.kind === 'pack') return balance.purchased > awaited.purchased
   if (awaited.kind === 'withdrawn') return isUnscheduled
   return pendingChange?.planKey === awaited.planKey || (awaited.planKey === 'free' && cancelsAt !== null)

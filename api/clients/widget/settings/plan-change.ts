@@ -11,7 +11,7 @@ import {Select} from '../ui/field.ts'
 import {at, money, onDay} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {Pill} from '../ui/pill.ts'
-import {type AwaitedChange, queryOf} from './awaited-change.ts'
+import {type AwaitedChange, paidPlanOf, queryOf} from './awaited-change.ts'
 import {describeLimits} from './plan-limits.ts'
 import {describeOffer} from './plan-prices.ts'
 
@@ -48,7 +48,7 @@ export const ChangePlan = ({summary, isWaiting, onChange}: ChangeProps) => {
       <${Select} label=${t.billingInterval} value=${interval} options=${intervals} onChange=${setInterval} />
       <ul class="plain">
         ${offered.map((plan: Json) => {
-          const isCurrent = isPaying && plan.key === summary.plan.key
+          const isCurrent = isPaying && plan.key === paidPlanOf(summary)
           const isHere = isCurrent && interval === summary.interval
           // The org may pay for an earlier version of the plan than the one for sale.
           const shown = (isHere && summary.subscription.plan) || plan
