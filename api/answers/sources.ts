@@ -42,7 +42,10 @@ const ColumnEvidence = Answer({
     point: Count('Certainly with a decimal point'),
     comma: Count('Certainly with a decimal comma'),
     ambiguous: Count('Ambiguous, such as `1,234`'),
-  }).describe('Numbers by their decimal mark'),
+  }).describe('Numbers by their decimal mark, including `amounts`'),
+  amounts: Count(
+    'Texts such as `$900`: numbers with a currency or percent sign or no-break spaces. Only if at least two thirds of the values are numbers or such texts',
+  ).optional(),
   leadingZeros: Found('Values such as `007`, which a number would change'),
   beyond53: Found('Integers beyond 2^53, which a number would change'),
   replaced: Found('Cells with U+FFFD: text was lost before the upload'),

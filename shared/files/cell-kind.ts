@@ -8,6 +8,8 @@ type CellLook = {
   leadingZeros?: boolean
   beyond53?: boolean
   mark?: 'point' | 'comma' | 'ambiguous'
+  /** A text that an amount field reads as a number, such as `$900`. */
+  amount?: true
   order?: DateOrder | 'ambiguous'
 }
 
@@ -26,6 +28,10 @@ const known = {
   point: {kind: 'decimal', mark: 'point'},
   comma: {kind: 'decimal', mark: 'comma'},
   eitherMark: {kind: 'decimal', mark: 'ambiguous'},
+  amount: {kind: 'text', amount: true},
+  pointAmount: {kind: 'text', mark: 'point', amount: true},
+  commaAmount: {kind: 'text', mark: 'comma', amount: true},
+  eitherAmount: {kind: 'text', mark: 'ambiguous', amount: true},
   date: {kind: 'date'},
   dmy: {kind: 'date', order: 'dmy'},
   mdy: {kind: 'date', order: 'mdy'},
@@ -79,8 +85,10 @@ export const lookOf = (cell: string): number => {
   if (seen & at) return mailShape.test(value) ? look.email : look.text
   if (!(seen & digit))
     return seen & (mark | slash) && urlShape.test(value) ? look.url : booleans.has(value.toLowerCase()) ? look.boolean : look.text
-  if (seen & (letter | colon | other))
-    return dateLook(value) ?? namedDateLook(value) ?? (seen & letter && urlShape.test(value) ? look.url : look.text)
+  if (seen & (letter | colon | other)) {
+    const asOther = seen & letter ? urlLook(value) : amountLook(value)
+    return dateLook(value) ?? namedDateLook(value) ?? asOther ?? look.text
+  }
   return numberLook(value) ?? dateLook(value) ?? phoneLook(value) ?? look.text
 }
 
@@ -110,6 +118,19 @@ const numberLook = (value: string) => {
   if (!group || group === decimal || /^[+-]?0/.test(value)) return
   if (decimal) return decimal === '.' ? look.point : look.comma
   return group === ',' ? look.pointInteger : group === '.' ? look.commaInteger : look.integer
+}
+
+const urlLook = (value: string) => (urlShape.test(value) ? look.url : undefined)
+
+const amountLooks = {none: look.amount, point: look.pointAmount, comma: look.commaAmount, ambiguous: look.eitherAmount}
+
+/** A number with a currency or percent sign, or with no-break spaces between its digits. */
+const amountLook = (value: string) => {
+  const unsigned = value.replace(/^[\p{Sc}%]|[\p{Sc}%]$/u, '').trim()
+  const number = unsigned.replace(/[\u00a0\u2009\u202f]/g, ' ').replaceAll('\u2019', "'")
+  if (/^\d+$/.test(number)) return look.amount
+  const found = numberLook(number)
+  return found === undefined || found === look.phone ? undefined : amountLooks[looks[found]!.mark ?? 'none']
 }
 
 /** A date proves its order if it is valid in that order only. `05/05/2024` is the same date in both orders and proves nothing. */

@@ -21,8 +21,13 @@ export type ColumnEvidence = {
    * the order if the dates prove several orders, or if they are ambiguous and prove none.
    */
   dates: Record<DateOrder | 'ambiguous', number>
-  /** Number of numbers by decimal mark. Numbers such as `1,234`, which have two readings, are `ambiguous`. */
+  /** Number of numbers by decimal mark, including `amounts`. Numbers such as `1,234`, which have two readings, are `ambiguous`. */
   marks: Record<'point' | 'comma' | 'ambiguous', number>
+  /**
+   * Number of texts such as `$900`: numbers with a currency or percent sign or no-break spaces. Absent if there are none, or if less than two thirds
+   * of the values are numbers or such texts, because the column may be prose.
+   */
+  amounts?: number
   /** Values with leading zeros, such as `007`, which a number would lose. */
   leadingZeros: FoundEvidence | null
   /** Integers beyond 2^53, which a number would round. */
@@ -117,12 +122,22 @@ const tally = (counts: Uint32Array) => {
   const kinds: ColumnEvidence['kinds'] = {}
   const dates = {dmy: 0, mdy: 0, ymd: 0, ambiguous: 0}
   const marks = {point: 0, comma: 0, ambiguous: 0}
+  const amounts = amountsIn(counts)
   for (const [index, count] of counts.entries()) {
     if (!count) continue
-    const {kind, order, mark} = looks[index]!
+    const {kind, order, mark, amount} = looks[index]!
     kinds[kind] = (kinds[kind] ?? 0) + count
     if (order) dates[order] += count
-    if (mark) marks[mark] += count
+    if (mark && (amounts || !amount)) marks[mark] += count
   }
-  return {kinds, dates, marks}
+  return {kinds, dates, marks, ...(amounts && {amounts})}
+}
+
+/** Returns 0 unless at least two thirds of the values are numbers or amounts. */
+const amountsIn = (counts: Uint32Array) => {
+  const countOf = (is: (look: (typeof looks)[number]) => unknown) =>
+    counts.reduce((sum, count, index) => (is(looks[index]!) ? sum + count : sum), 0)
+  const amounts = countOf(({amount}) => amount)
+  const numbers = countOf(({kind}) => kind === 'integer' || kind === 'decimal')
+  return 3 * (amounts + numbers) >= 2 * countOf(() => true) ? amounts : 0
 }

@@ -118,7 +118,8 @@ const dateProblem = (column: Column, choice: Choice | undefined): FoundProblem |
 
 const markProblem = (column: Column, choice: Choice | undefined): FoundProblem | null => {
   const {marks} = column
-  if (choice?.as === 'text' || !isMostly(column, 'integer', 'decimal') || decimalMarkOf(column, choice)) return null
+  const isOfNumbers = Boolean(column.amounts) || isMostly(column, 'integer', 'decimal')
+  if (choice?.as === 'text' || !isOfNumbers || decimalMarkOf(column, choice)) return null
   const both = marks.point > 0 && marks.comma > 0
   if (!both && !marks.ambiguous) return null
   return {

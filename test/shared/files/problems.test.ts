@@ -34,6 +34,12 @@ const cases: [title: string, values: string[], problems: string[], choice?: obje
   ['numbers of either mark', ['1,234', '2,345'], ambiguous],
   ['numbers one of which proves its mark', ['1,234', '2,5'], []],
   ['numbers of both marks', ['1.5', '2,5'], ambiguous],
+  ['amounts with a currency sign of either mark', ['$1,000', '$900'], ambiguous],
+  ['amounts one of which proves its mark', ['$1,000', '$12,345.50'], []],
+  ['amounts of both marks', ['$1.50', '2,5 %', '7'], ambiguous],
+  ['amounts beside a text', ['$1,000', '$900', '$800', 'on request'], ambiguous],
+  ['the same once its mark is chosen', ['$1,000', '$900', '$800', 'on request'], [], {decimalMark: 'point'}],
+  ['prose with amounts', ['$1,000', '$900', 'on request', 'sold'], []],
   ['plain numbers', ['1', '2', '0'], []],
   ['characters that were lost', ['M\ufffdller'], ['lost a']],
   ['nothing at all', ['', ' '], []],
@@ -136,6 +142,8 @@ test('a reading is the choice of a person, or else what the values prove', t => 
   t.deepEqual(readingsOf(columns, {a: {dateOrder: 'mdy', as: 'text'}}), {a: {dateOrder: 'mdy', as: 'text'}})
   t.deepEqual(readingsOf(evidenceOf('01/02/2024').columns, {}), {})
   t.deepEqual(readingsOf(evidenceOf('1,5').columns, {}), {a: {decimalMark: 'comma'}})
+  t.deepEqual(readingsOf(evidenceOf('$1,000', '$12,345.50').columns, {}), {a: {decimalMark: 'point'}})
+  t.deepEqual(readingsOf(evidenceOf('$12,345.50', 'paid', 'open').columns, {}), {}, 'amounts in prose decide nothing')
 })
 
 test('a decimal comma in a text cell of a workbook does not decide how its numbers are read', t => {
