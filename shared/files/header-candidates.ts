@@ -1,6 +1,7 @@
 import type {Source} from '../../sql/sources.ts'
 import {storableText} from '../schema/storable-text.ts'
 import {StorageMissing} from '../storage/missing.ts'
+import {isFilled} from './csv/csv-records.ts'
 import {mostHeaderRows, readCsvRecords} from './csv/header-row.ts'
 import {type CsvReader, Reader, type ReaderOptions, type XlsxReader} from './reader.ts'
 import {fileGone} from './sources/read.ts'
@@ -45,7 +46,7 @@ const ofCsv = async ({storage}: FileDeps, key: string, reader: CsvReader): Promi
     if (size >= startBytes) break
   }
   const records = readCsvRecords(Buffer.concat(pieces).subarray(0, startBytes).toString(), reader)
-  const header = reader.headerRow ? records.findIndex(({info}) => info.lines > reader.skipRows) : -1
+  const header = reader.headerRow ? records.findIndex(({record, info}) => info.lines > reader.skipRows && isFilled(record)) : -1
   return records.map(({record}, at) => ({
     cells: record,
     header: at === header,

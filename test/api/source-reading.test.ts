@@ -170,6 +170,11 @@ test('each of the first rows of a CSV file can be chosen as the header', async t
   t.is(headerIn(await top(at)), undefined)
 })
 
+test('a line of delimiters above the header is not shown as the header', async t => {
+  const {at} = await add(',\nname,city\nAcme,Bilbao\n')
+  t.deepEqual(headerIn(await top(at)), ['name', 'city'])
+})
+
 test('each of the first rows of a sheet can be chosen as the header, and its range keeps its columns', async t => {
   const sheet = {name: 'Data', rows: [['', 'Report', ''], [], ['', 'name', 'city'], ['', 'Acme', 'Bilbao'], ['', 'Bolt', 'Lyon']]}
   const {at} = await add(await writeWorkbook({sheets: [sheet]}))

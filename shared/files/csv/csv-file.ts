@@ -4,7 +4,7 @@ import {reasonColumns} from '../../runs/results/reason-columns.ts'
 import type {CsvReader} from '../reader.ts'
 import {chunkRows, columnsOf, type FileRow, maxFilledCells, type Table} from '../row.ts'
 import {type BadBytes, openBadBytes} from '../text/bad-bytes.ts'
-import {recordsOf} from './csv-records.ts'
+import {isFilled, recordsOf} from './csv-records.ts'
 import {proposeCsvHeader} from './header-row.ts'
 
 /**
@@ -35,7 +35,10 @@ export const openCsv = async (
 
 const startBytes = 65_536
 
-/** `open`: the indexes of records with an open quote that were parsed but not yet yielded. */
+/**
+ * Lines of delimiters above the header are passed over, like blank lines. `open`: the indexes of records with an open quote that were parsed but not
+ * yet yielded.
+ */
 async function* rowsOf(
   pieces: AsyncIterable<string[][]>,
   reader: CsvReader,
@@ -43,17 +46,22 @@ async function* rowsOf(
   onColumns: (columns: string[]) => void,
 ): AsyncGenerator<FileRow[], void, undefined> {
   let fit: ((cells: string[], rowNumber: number) => FileRow) | undefined
-  let rowNumber = 0
+  let [rowNumber, above] = [0, 0]
   const unguarded = (cells: string[]) => (reader.apostrophes === 'remove' ? cells.map(unguardCell) : cells)
   const own = (cells: string[]) => (reader.reasons === 'remove' ? cells.slice(reasonColumns.length) : cells)
   const restored = (cells: string[], row: number) => unguarded(own(bad?.restore(cells, row) ?? cells))
-  const isOpen = (row: number) => open.delete(reader.headerRow ? row : row - 1) && reader.openQuotes !== 'keep'
+  const isOpen = (row: number) => open.delete(above + (reader.headerRow ? row : row - 1)) && reader.openQuotes !== 'keep'
   const read = (cells: string[], row: number): FileRow =>
     isOpen(row) ? {rowNumber: row, cells: restored(cells, row), ragged: true, openQuote: true} : fit!(restored(cells, row), row)
   for await (const records of pieces) {
     let from = 0
     if (!fit) {
-      if (reader.headerRow && isOpen(0)) throw openHeader()
+      if (reader.headerRow) {
+        from = records.findIndex(isFilled)
+        above += from < 0 ? records.length : from
+        if (from < 0) continue
+        if (isOpen(0)) throw openHeader()
+      }
       const header = reader.headerRow ? headerOf(restored(records[from++]!, 0)) : own(records[0] ?? []).map(() => '')
       onColumns(columnsOf(header))
       const named = reader.headerRow ? header.findLastIndex(name => name.trim() !== '') + 1 : header.length
@@ -66,7 +74,7 @@ async function* rowsOf(
       yield chunk
     }
   }
-  if (!fit) throw nothingIn(reader)
+  if (!fit) throw above > 0 ? noNames() : nothingIn(reader)
   if (!rowNumber)
     throw new Refusal(
       'FILE_NO_ROWS',
@@ -76,11 +84,11 @@ async function* rowsOf(
 
 const headerOf = (header: string[]) => {
   if (header.some(name => name.trim())) return header
-  throw new Refusal(
-    'FILE_HEADER',
-    'The header has no column names. Set skipRows to the number of lines above the header, or headerRow to false',
-  )
+  throw noNames()
 }
+
+const noNames = () =>
+  new Refusal('FILE_HEADER', 'The header has no column names. Set skipRows to the number of lines above the header, or headerRow to false')
 
 const openHeader = () =>
   new Refusal(

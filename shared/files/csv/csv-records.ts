@@ -113,8 +113,10 @@ const positionIn = (parser: Parser, {quote, headerRow, skipRows}: CsvReader) => 
   const {info} = parser
   const blankLines = () => info.empty_lines + info.comment_lines
   let [cellLines, blanksBefore, unfinished, quoted] = [0, 0, 0, false]
+  // The number of records above the header, and whether the header was passed.
+  let [above, hasHeader] = [0, !headerRow]
   const at = (record: number, blanks = blankLines()): CsvPosition => ({
-    row: record + (headerRow ? 0 : 1),
+    row: record - above + (headerRow ? 0 : 1),
     line: 1 + skipRows + record + blanks + cellLines,
   })
   /**
@@ -130,6 +132,8 @@ const positionIn = (parser: Parser, {quote, headerRow, skipRows}: CsvReader) => 
     if (!records.length && unfinished > maxUnfinishedBytes) throw unreadable(at(info.records), 'characters')
     const first = info.records - records.length
     for (const [index, cells] of records.entries()) {
+      hasHeader ||= isFilled(cells)
+      if (!hasHeader) above++
       if (cells.length > maxRowCells) throw unreadable(within(first + index, !piece), 'cells')
       if (index === 0 && unfinished > maxRowCharacters && charactersIn(cells) > maxRowCharacters) {
         throw unreadable(within(first, !piece), 'characters')
@@ -149,6 +153,9 @@ const positionIn = (parser: Parser, {quote, headerRow, skipRows}: CsvReader) => 
  * `maxUnfinishedBytes`.
  */
 const unfinishedCells = (parser: Parser & {state?: {record?: unknown[]}}) => parser.state?.record?.length ?? 0
+
+/** Returns whether the record is more than a line of delimiters. The first such record is the header, if the reader has one. */
+export const isFilled = (cells: string[]): boolean => cells.some(cell => cell !== '')
 
 const linesIn = (cells: string[]) => {
   let lines = 0

@@ -34,6 +34,7 @@ test('a file with only a header is refused', async t => {
 
 test('an empty or missing header is refused', async t => {
   await refused(t, ' ,,\n1,2,3\n', {}, 'FILE_HEADER')
+  await refused(t, ',,\n,,\n', {}, 'FILE_HEADER')
   await refused(t, 'id\n1\n', {skipRows: 5}, 'FILE_HEADER')
 })
 
@@ -61,6 +62,7 @@ test('a NUL character is refused with its row', async t => {
 
 test('an unclosed quote is refused with its row', async t => {
   await refused(t, 'a,b\n1,"x\r\ny"\r\n\r\n2,"open\n3,4\n5,6\n', {}, 'FILE_QUOTE', {row: 2, line: 5})
+  await refused(t, ',\n,\na,b\n1,x\n2,"open\n3,4\n', {}, 'FILE_QUOTE', {row: 2, line: 5})
 })
 
 test('strict quotes refuse text after a closing quote and quotes inside a cell', async t => {

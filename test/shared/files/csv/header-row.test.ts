@@ -2,7 +2,7 @@ import test from 'ava'
 import {openCsv} from '../../../../shared/files/csv/csv-file.ts'
 import {proposeHeader} from '../../../../shared/files/csv/header-row.ts'
 import {Reader} from '../../../../shared/files/reader.ts'
-import {inPieces} from '../chunks.ts'
+import {inPieces, readAll} from '../chunks.ts'
 
 const read = async (content: string | Buffer, options: object = {}, pieceBytes = 65_536) => {
   const reader = Reader.parse({format: 'csv', ...options})
@@ -74,4 +74,22 @@ test('a title and names that are cut have no half character, which Postgres reje
 test('undecodable bytes of a title are shown as U+FFFD', async t => {
   const {proposed} = await read(Buffer.from(`Verk\u00e4ufe\n${table}`, 'latin1'), {badBytes: 'replace'})
   t.is(proposed?.title, 'Verk\ufffdufe')
+})
+
+test('lines of delimiters above the header are passed over and are no rows', async t => {
+  const content = ';;\n;;\n\nid;name;city\n1;Anna;Bonn\n;;\n2;"Bo\n3";Bern\n'
+  for (const size of [1, 3, 64]) {
+    const {columns, rows} = await readAll(inPieces(content, size), {delimiter: ';'})
+    t.deepEqual(columns, ['id', 'name', 'city'])
+    t.deepEqual(
+      rows.map(({rowNumber, cells}) => [rowNumber, cells[0]]),
+      [
+        [1, '1'],
+        [2, ''],
+        [3, '2'],
+      ],
+    )
+    const open = await readAll(inPieces(`${content}4;"Jo\n5;"Eva";Ulm\n`, size), {delimiter: ';'})
+    t.like(open.rows.at(-1), {rowNumber: 4, openQuote: true})
+  }
 })
