@@ -89,6 +89,9 @@ test('dates whose order the file does not show are imported only with --dates', 
   const asked = await home.run(words)
   t.is(asked.code, 4, asked.out)
   t.regex(asked.err, /Error: The dates of Date of Birth can be read in several orders, such as 02\/06\/1990\nAdd --dates dmy/)
+  const beside = home.put('beside.csv', 'Last Name,Date of Birth\nIso-A,1990-05-06\nIso-B,02/06/1990\n')
+  const {err: mixed} = await home.run(['import', beside, ...words.slice(2)])
+  t.regex(mixed, /in several orders, such as 02\/06\/1990\n/, 'an ISO date is no example')
   t.deepEqual(recordsOf('Contacts', 'Last_Name', 'Date-'), [])
   t.deepEqual(await importsNamed('born.csv'), [])
   const {code, err} = await home.run([...words, '--dates', 'mdy'])
@@ -113,8 +116,8 @@ test('a terminal is asked for the module, existing records and dates, and nothin
   const questions: [RegExp, string][] = [
     [/Import into which module\?\n +1 {2}Contacts\n(.*\n)+Choose 1 to \d+ \[1\]: $/, ''],
     [/existing records in Contacts\?\n +1 {2}Update records with the same Email \(recommended\)\n(.*\n)+Choose 1 to \d+ \[1\]: $/, ''],
-    [/How are the dates of Date of Birth written, such as 02\/06\/1990\?\n(.*\n)+Choose 1 to 3: $/, ''],
-    [/(Choose 1 to 3: [^:]*){2}$/, 'Day, month, year'],
+    [/How are the dates of Date of Birth written, such as 02\/06\/1990\?\n(.*\n)+Choose 1 to 2: $/, ''],
+    [/(Choose 1 to 2: [^:]*){2}$/, 'Day, month, year'],
   ]
   const declined = await answer([...questions, [/Import 1 row\? \[Y\/n\] $/, 'n']])
   t.is(declined.code, 130, declined.out)

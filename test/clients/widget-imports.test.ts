@@ -1,5 +1,6 @@
 import test from 'ava'
 import {z} from 'zod'
+import {listAmbiguousDates, readDay} from '../../api/clients/ambiguous-dates.ts'
 import {usualMappings} from '../../api/clients/column-mapping.ts'
 import {sampleOf} from '../../api/clients/sample.ts'
 import {makeStep, moved, newDraft, readRanges, sayStep, stepKinds} from '../../api/clients/widget/imports/cleaning.ts'
@@ -17,7 +18,7 @@ import {
 } from '../../api/clients/widget/imports/flows.ts'
 import type {Flow, Source} from '../../api/clients/widget/imports/import.ts'
 import {acceptAll, choicesFor, sureProposals, takeColumn} from '../../api/clients/widget/imports/proposal.ts'
-import {readDay, sayReader, sayReasons} from '../../api/clients/widget/imports/reading.ts'
+import {sayReader, sayReasons} from '../../api/clients/widget/imports/reading.ts'
 import {type ImportProgress, stepsOf} from '../../api/clients/widget/imports/steps.ts'
 import {sayTested} from '../../api/clients/widget/imports/tried.ts'
 import {assertSample, sampleShape} from '../../shared/assistant/sample.ts'
@@ -209,9 +210,14 @@ test('every kind of cleaning step becomes one that the server accepts, or names 
 test('a date is read in the chosen order, and not at all if invalid', t => {
   t.is(readDay('03/04/2025', 'dmy'), '2025-04-03')
   t.is(readDay('03/04/2025', 'mdy'), '2025-03-04')
-  t.is(readDay('03/04/2025', 'ymd'), null)
-  t.is(readDay('31.2.25', 'dmy'), null)
+  t.is(readDay('31.2.2025', 'dmy'), null)
+  t.is(readDay('03/04/25', 'dmy'), null, 'a run does not read it')
   t.is(readDay('soon', 'dmy'), null)
+})
+
+test('only dates that are another day in each order are examples of the question about the order', t => {
+  t.deepEqual(listAmbiguousDates(['2026-05-06', '03/04/25', '31/01/2026', '05.05.2026', '03/04/2026 10:30']), ['03/04/2026 10:30'])
+  t.deepEqual(listAmbiguousDates(['2026-05-06', '2026-05-07']), [])
 })
 
 test("the description of a file's reader names each setting and the reasons", t => {

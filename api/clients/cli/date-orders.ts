@@ -1,3 +1,4 @@
+import {listAmbiguousDates} from '../ambiguous-dates.ts'
 import type {Json} from '../http.ts'
 import {usage} from './failure.ts'
 import {clean} from './phrases.ts'
@@ -19,8 +20,8 @@ export const decideDates = async (cli: Cli, session: Session, input: DecideDates
   if (open.length === 0) return
   if (dates === undefined && !canAsk(cli))
     throw usage(
-      `The dates of ${open.map(({name}) => clean(name)).join(', ')} can be read in several orders, such as ${clean(open[0].samples[0])}`,
-      'Add --dates dmy for day, month, year, or --dates mdy or --dates ymd',
+      `The dates of ${open.map(({name}) => clean(name)).join(', ')} can be read in several orders${sayExamples(open[0], 1)}`,
+      'Add --dates dmy for day, month, year, or --dates mdy',
     )
   const choices: Record<string, {dateOrder: DateOrder}> = {}
   for (const column of open) choices[column.name] = {dateOrder: dates ?? (await askOrder(cli, column))}
@@ -39,9 +40,14 @@ export const listOpen = ({source, flow, fields}: Pick<DecideDatesInput, 'source'
   return source.columns.filter(({name}: Json) => dated.has(name) && asked.has(name))
 }
 
-const askOrder = (cli: Cli, {name, samples}: Json): Promise<DateOrder> =>
-  askChoice(cli, `How are the dates of ${clean(name)} written, such as ${clean(samples.slice(0, 3).join(', '))}?`, [
+/** Does not offer year, month, day, because dates with the year first are read in every column. */
+const askOrder = (cli: Cli, column: Json): Promise<DateOrder> =>
+  askChoice(cli, `How are the dates of ${clean(column.name)} written${sayExamples(column, 3)}?`, [
     {value: 'dmy', label: 'Day, month, year'},
     {value: 'mdy', label: 'Month, day, year'},
-    {value: 'ymd', label: 'Year, month, day'},
   ])
+
+const sayExamples = ({samples}: Json, most: number) => {
+  const examples = listAmbiguousDates(samples).slice(0, most)
+  return examples.length > 0 ? `, such as ${clean(examples.join(', '))}` : ''
+}

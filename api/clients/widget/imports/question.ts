@@ -1,10 +1,10 @@
+import {listAmbiguousDates, readDay} from '../../ambiguous-dates.ts'
 import {html} from '../html.ts'
 import {sayRowReason} from '../text/errors.ts'
 import {currentLocale} from '../text/language.ts'
 import {t} from '../text/reading.ts'
 import {Button} from '../ui/button.ts'
 import type {Choice, SourceColumn, SourceProblem} from './import.ts'
-import {readDay} from './reading.ts'
 
 type Answer = {choice: Choice; label: string; example: string | null}
 type Props = {problem: SourceProblem; column: SourceColumn; isBusy: boolean; decide: (choice: Choice) => void}
@@ -37,19 +37,13 @@ const answersTo = ({fix}: SourceProblem, column: SourceColumn): Answer[] => {
   ]
 }
 
-/** Returns the date orders as answers. All examples read the same sample cell: the cell for which the orders give the most different dates. */
+/** Returns the date orders as answers. Year, month, day is none of them, because dates with the year first are read in every column. */
 const dateAnswers = ({samples}: SourceColumn): Answer[] => {
-  const orders = ['dmy', 'mdy', 'ymd'] as const
-  const tells = (cell: string) => new Set(orders.map(order => readDay(cell, order)).filter(Boolean)).size
-  const [sample = null] = samples.filter(cell => tells(cell) > 0).toSorted((a, b) => tells(b) - tells(a))
-  const example = (order: (typeof orders)[number]) => {
-    const read = sample && readDay(sample, order)
-    return read ? t.sampleIs(sample, day.format(new Date(read))) : sample && t.isNotADate(sample)
-  }
+  const [sample] = listAmbiguousDates(samples)
+  const example = (order: 'dmy' | 'mdy') => (sample ? t.sampleIs(sample, day.format(new Date(readDay(sample, order)!))) : null)
   return [
     {choice: {dateOrder: 'dmy'}, label: t.dayMonthYearLabel, example: example('dmy')},
     {choice: {dateOrder: 'mdy'}, label: t.monthDayYearLabel, example: example('mdy')},
-    {choice: {dateOrder: 'ymd'}, label: t.yearMonthDayLabel, example: example('ymd')},
   ]
 }
 

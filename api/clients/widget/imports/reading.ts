@@ -78,17 +78,3 @@ export const sheetsOf = (sniffed: SniffedReader | undefined): SheetOutline[] => 
 /** Returns the sheets that an API error lists, or an empty list. */
 export const sheetsIn = (error: unknown): {name: string; state: string}[] =>
   error instanceof ApiError && Array.isArray(error.body?.sheets) ? error.body.sheets : []
-
-type Order = 'dmy' | 'mdy' | 'ymd'
-
-/** Reads the date at the start of a cell such as `03/04/2024` in the given order, as `2024-04-03`. Null if it is no date. */
-export const readDay = (cell: string, order: Order): string | null => {
-  const found = /^\s*(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})/.exec(cell)
-  if (!found) return null
-  const parts = [found[1]!, found[3]!, found[4]!]
-  const [day, month, year] = [...'dmy'].map(letter => parts[order.indexOf(letter)]!)
-  const full = year!.length <= 2 ? `20${year!.padStart(2, '0')}` : year!
-  const iso = `${full.padStart(4, '0')}-${month!.padStart(2, '0')}-${day!.padStart(2, '0')}`
-  const made = new Date(`${iso}T00:00:00Z`)
-  return Number.isNaN(made.getTime()) || made.toISOString().slice(0, 10) !== iso ? null : iso
-}
