@@ -38,6 +38,9 @@ const ColumnEvidence = Answer({
     ymd: Count('Only year, month, day'),
     ambiguous: Count('Several orders are possible'),
   }).describe('Dates by possible order. If only ambiguous ones occur, a person must choose the order'),
+  shortYears: Count(
+    'Dates in numbers with a year of two digits, which are read only with the `format` of a mapping. Absent if there are none',
+  ).optional(),
   marks: Answer({
     point: Count('Certainly with a decimal point'),
     comma: Count('Certainly with a decimal comma'),

@@ -11,6 +11,8 @@ type CellLook = {
   /** A text that an amount field reads as a number, such as `$900`. */
   amount?: true
   order?: DateOrder | 'ambiguous'
+  /** A date in numbers with a year of two digits, which is read only with a stated format. It proves no order. */
+  shortYear?: true
 }
 
 const known = {
@@ -37,6 +39,7 @@ const known = {
   mdy: {kind: 'date', order: 'mdy'},
   ymd: {kind: 'date', order: 'ymd'},
   eitherOrder: {kind: 'date', order: 'ambiguous'},
+  shortYear: {kind: 'date', shortYear: true},
 } satisfies Record<string, CellLook>
 
 /** Lists every look a cell can have. `lookOf` returns an index into this list. */
@@ -141,9 +144,9 @@ const dateLook = (value: string) => {
   if (first.length === 4) return third.length <= 2 && isMonth(b) && isDay(c) ? look.ymd : undefined
   if (first.length > 2 || (third.length !== 2 && third.length !== 4)) return
   const [asDmy, asMdy] = [isDay(a) && isMonth(b), isMonth(a) && isDay(b)]
-  const asYmd = separator === '-' && third.length === 2 && isMonth(b) && isDay(c)
-  if (Number(asDmy) + Number(asMdy) + Number(asYmd) > 1) return a === b && !asYmd ? look.date : look.eitherOrder
-  return asDmy ? look.dmy : asMdy ? look.mdy : asYmd ? look.ymd : undefined
+  if (third.length === 2) return asDmy || asMdy || (separator === '-' && isMonth(b) && isDay(c)) ? look.shortYear : undefined
+  if (asDmy && asMdy) return a === b ? look.date : look.eitherOrder
+  return asDmy ? look.dmy : asMdy ? look.mdy : undefined
 }
 
 /** A date with the name of a month proves no order of the column. */

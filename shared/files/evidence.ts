@@ -21,6 +21,8 @@ export type ColumnEvidence = {
    * the order if the dates prove several orders, or if they are ambiguous and prove none.
    */
   dates: Record<DateOrder | 'ambiguous', number>
+  /** Number of dates in numbers with a year of two digits, which `dates` does not count. Absent if there are none. */
+  shortYears?: number
   /** Number of numbers by decimal mark, including `amounts`. Numbers such as `1,234`, which have two readings, are `ambiguous`. */
   marks: Record<'point' | 'comma' | 'ambiguous', number>
   /**
@@ -123,14 +125,16 @@ const tally = (counts: Uint32Array) => {
   const dates = {dmy: 0, mdy: 0, ymd: 0, ambiguous: 0}
   const marks = {point: 0, comma: 0, ambiguous: 0}
   const amounts = amountsIn(counts)
+  let shortYears = 0
   for (const [index, count] of counts.entries()) {
     if (!count) continue
-    const {kind, order, mark, amount} = looks[index]!
+    const {kind, order, mark, amount, shortYear} = looks[index]!
     kinds[kind] = (kinds[kind] ?? 0) + count
     if (order) dates[order] += count
+    if (shortYear) shortYears += count
     if (mark && (amounts || !amount)) marks[mark] += count
   }
-  return {kinds, dates, marks, ...(amounts && {amounts})}
+  return {kinds, dates, marks, ...(shortYears && {shortYears}), ...(amounts && {amounts})}
 }
 
 /** Returns 0 unless at least two thirds of the values are numbers or amounts. */

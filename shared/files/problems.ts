@@ -86,6 +86,7 @@ type FoundProblem = Omit<Problem, 'column'>
 const columnProblems = (column: Column, choice: Choice | undefined): FoundProblem[] =>
   [
     dateProblem(column, choice),
+    yearProblem(column),
     markProblem(column, choice),
     scaledProblem(column, choice),
     digitsProblem(column, choice),
@@ -114,6 +115,16 @@ const dateProblem = (column: Column, choice: Choice | undefined): FoundProblem |
     fix: `Choose an order: choices {"${column.name}": {"dateOrder": "dmy"}}, or mdy`,
   }
 }
+
+/** The format belongs to the mapping, so the problem remains after a person stated it. */
+const yearProblem = (column: Column): FoundProblem | null =>
+  column.shortYears && isMostly(column, 'date')
+    ? {
+        kind: 'ambiguous',
+        message: `${count(column.shortYears, 'date')} with a year of two digits, which is read only with a date format`,
+        fix: 'Add a format such as dd/MM/yy or MM/dd/yy to the mapping, or correct the years in the file',
+      }
+    : null
 
 const markProblem = (column: Column, choice: Choice | undefined): FoundProblem | null => {
   const {marks} = column

@@ -180,6 +180,10 @@ test.serial('a column that can be read in several ways is reported, as a warning
   await ok(org.call('PATCH', `${path}/sources/${source.id}`, {choices: {day: {dateOrder: 'dmy'}, zip: {as: 'text'}}}), 200)
   t.true((await readChecks(org.call, path)).checks.stale)
   t.deepEqual((await checkImport(org, path)).problems, [])
+  const short = await checkFile(org, 'name,day\nA,01.02.26\n', orders(column('Order_Date', 'day')))
+  t.deepEqual(kindsOf(short.problems), ['error invalid_value', 'warning ambiguous'])
+  const stated = await checkFile(org, 'name,day\nA,01.02.26\n', orders(column('Order_Date', 'day', {format: 'dd.MM.yy'})))
+  t.deepEqual(kindsOf(stated.problems), ['info ambiguous'])
 })
 
 test.serial('a check requested twice at once runs once', async t => {

@@ -6,7 +6,7 @@ import {problemsOf} from '../../shared/files/problems.ts'
 import {openRepeats} from '../../shared/files/repeats.ts'
 import {evidenceOf} from '../../shared/files/sources/evidence.ts'
 import type {CheckProblem} from '../../shared/mapping/checks/problem.ts'
-import {type Flow, Flows, findIssues, type Issue} from '../../shared/mapping/flows/flow.ts'
+import {type Flow, Flows, findIssues, type Issue, type Mapping} from '../../shared/mapping/flows/flow.ts'
 import type {Snapshot} from '../../shared/mapping/flows/snapshot.ts'
 import {optionWarnings} from '../../shared/mapping/flows/write-options.ts'
 import {listWrittenModules} from '../../shared/runs/admit-modules.ts'
@@ -107,7 +107,7 @@ const disabledIssues = async (tx: Tx, place: {org: string; connector: string}, f
 /**
  * Notes problems of the sources that have a mapped column. Undecodable text and an uncertain encoding are errors. Other problems of the source or of
  * a mapped column are warnings; those of other columns are infos. An ambiguous value is a warning only if the field's type parses the cell without a
- * transform. Rows that do not fit the header (`ragged`) or have an open quote (`quote`) are noted later, row by row.
+ * transform or a stated format. Rows that do not fit the header (`ragged`) or have an open quote (`quote`) are noted later, row by row.
  */
 const noteColumns = async (tx: Tx, findings: CheckFindings, {importNo, flows, modules}: MappedColumns) => {
   for (const source of await listSources(tx, importNo)) {
@@ -119,7 +119,7 @@ const noteColumns = async (tx: Tx, findings: CheckFindings, {importNo, flows, mo
     const facts = {...evidenceOf(source), reader: source.reader}
     for (const {kind, column, message, fix} of problemsOf(facts, Choices.parse(source.choices))) {
       const isRefused = kind === 'encoding' || kind === 'undecodable'
-      const matters = mapped.some(one => one.source === column && (kind !== 'ambiguous' || (!one.transform && PARSED.has(one.type))))
+      const matters = mapped.some(one => one.source === column && (kind !== 'ambiguous' || isParsed(one)))
       const severity = isRefused ? 'error' : column === null || matters ? 'warning' : 'info'
       if (kind !== 'ragged' && kind !== 'quote') findings.note({severity, kind, source, column}, {message, fix})
     }
@@ -129,6 +129,8 @@ const noteColumns = async (tx: Tx, findings: CheckFindings, {importNo, flows, mo
 type MappedColumns = {importNo: number; flows: Flow[]; modules: FlowSurroundings['modules']}
 
 const typeOf = ({fields}: DiscoveredModule, name: string) => fields.find(({apiName}) => apiName === name)?.type ?? ''
+
+const isParsed = ({transform, format, type}: Mapping & {type: string}) => !transform && !format && PARSED.has(type)
 
 /** The field types for which an ambiguous date or number in a cell matters. */
 const PARSED = new Set(['integer', 'bigint', 'long', 'double', 'percent', 'currency', 'date', 'datetime'])

@@ -4,8 +4,9 @@ import {dateFormatOf, isReal, type Moment, offsetAt, offsetIn, writeDay, writeMo
 
 const DAY = /^(\d{4})-(\d\d)-(\d\d)$/
 const MOMENT = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(Z|[+-]\d\d:?\d\d)?$/
-/** `orderedMoment` orders the three numbers by the column's reading, and requires a year of four digits. */
-const NUMBERS = /^(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})(?:[ T](\d{1,2}):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?$/
+/** `orderedMoment` orders the three numbers by the column's reading, and requires a year of four digits. A time may have AM or PM. */
+const NUMBERS = /^(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})(?:[ T](\d{1,2}):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?: ?([AaPp])[Mm])?)?$/
+const SHORT_YEAR = /^\d{1,2}([./-])\d{1,2}\1\d\d(?!\d)/
 const TIME = /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?$/
 
 export const convertDate: Conversion = (text, field, rules) => {
@@ -14,7 +15,7 @@ export const convertDate: Conversion = (text, field, rules) => {
   // A date field accepts a time only if it is midnight, because spreadsheets write dates that way. Any other time would be lost, and an offset
   // can change the day.
   const isDay = moment && moment.offset === undefined && !moment.hour && !moment.minute && !moment.second
-  return isDay ? converted(writeDay(moment)) : invalid(field, `a date as ${describeFormat(rules, 'YYYY-MM-DD')}`)
+  return isDay ? converted(writeDay(moment)) : invalid(field, `a date as ${describeFormat(text, rules, 'YYYY-MM-DD')}`)
 }
 
 /**
@@ -25,7 +26,7 @@ export const convertMoment: Conversion = (text, field, rules) => {
   const moment = momentOf(text, rules)
   const isMidnight = rules.format !== undefined && rules.zone !== undefined
   if (!moment || (moment.hour === undefined && !isMidnight))
-    return invalid(field, `a date and a time as ${describeFormat(rules, 'YYYY-MM-DDThh:mm:ss with its offset from UTC')}`)
+    return invalid(field, `a date and a time as ${describeFormat(text, rules, 'YYYY-MM-DDThh:mm:ss with its offset from UTC')}`)
   if (moment.offset !== undefined) return converted(writeMoment(moment, moment.offset))
   if (rules.zone === undefined) return invalid(field, 'a time with its offset from UTC: this one has none, and the mapping names no zone')
   const offset = offsetAt(moment, rules.zone)
@@ -38,8 +39,9 @@ export const convertMoment: Conversion = (text, field, rules) => {
 export const convertTime: Conversion = (text, field) =>
   TIME.test(text) ? converted(text.replace(/\..*/, '')) : invalid(field, 'a time of day as hh:mm')
 
-const describeFormat = ({format, reading}: Rules, usual: string) => {
+const describeFormat = (text: string, {format, reading}: Rules, usual: string) => {
   if (format !== undefined) return format
+  if (reading && SHORT_YEAR.test(text)) return `${usual}: the year has two digits, so give the mapping a format such as dd/MM/yy`
   if (reading?.dateFormat !== undefined)
     return `${usual}, or as ${reading.dateFormat}, the org's date format: choose the order of the column's dates`
   return reading && !reading.dateOrder ? `${usual}: choose the order of the column's dates, or give the mapping a format` : usual
@@ -63,8 +65,8 @@ const momentOf = (text: string, {format, reading}: Rules): Moment | null => {
 }
 
 const momentAs = (format: string, text: string): Moment | null => {
-  for (const whole of [format, `${format} HH:mm`, `${format} HH:mm:ss`]) {
-    const known = dateFormatOf(whole)
+  for (const time of ['', ' HH:mm', ' HH:mm:ss', ' h:mm a', ' h:mm:ss a']) {
+    const known = dateFormatOf(`${format}${time}`)
     const read = typeof known === 'string' ? null : known.read(text)
     if (read) return read
   }
@@ -92,10 +94,12 @@ const namedMoment = (text: string): Moment | null => {
 const PLACES = {dmy: [2, 1, 0], mdy: [2, 0, 1], ymd: [0, 1, 2]} as const
 
 const orderedMoment = (text: string, order: keyof typeof PLACES): Moment | null => {
-  const [, first, , second, third, hour, minute = '0', seconds = '0'] = NUMBERS.exec(text) ?? []
+  const [, first, , second, third, hour, minute = '0', seconds = '0', half] = NUMBERS.exec(text) ?? []
   const [year, month, day] = PLACES[order].map(place => [first, second, third][place])
   if (year?.length !== 4 || (month?.length ?? 3) > 2 || (day?.length ?? 3) > 2) return null
-  return checked({year, month, day, hour, minute, second: seconds}, undefined)
+  if (half !== undefined && !(Number(hour) >= 1 && Number(hour) <= 12)) return null
+  const hours = half === undefined ? hour : String((Number(hour) % 12) + (half.toLowerCase() === 'p' ? 12 : 0))
+  return checked({year, month, day, hour: hours, minute, second: seconds}, undefined)
 }
 
 type ReadMoment = Record<'year' | 'month' | 'day' | 'hour', string | undefined> & {minute: string; second: string}

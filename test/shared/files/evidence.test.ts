@@ -45,12 +45,12 @@ const seen: Record<string, object> = {
   '2024-01-31T10:00:00.000Z': {kind: 'date', order: 'ymd'},
   '2024-01-31 10:00:00 +01:00': {kind: 'date', order: 'ymd'},
   '31/12/2024': {kind: 'date', order: 'dmy'},
-  '31.12.24': {kind: 'date', order: 'dmy'},
+  '31.12.24': {kind: 'date', shortYear: true},
   '12/31/2024 11:59 PM': {kind: 'date', order: 'mdy'},
   '01/02/2024': {kind: 'date', order: 'ambiguous'},
-  '10.11.12': {kind: 'date', order: 'ambiguous'},
+  '10.11.12': {kind: 'date', shortYear: true},
   '05/05/2024': {kind: 'date'},
-  '24-01-31': {kind: 'date', order: 'ambiguous'},
+  '24-01-31': {kind: 'date', shortYear: true},
   '2024-13-01': {kind: 'phone'},
   '1.2.3': {kind: 'text'},
   '192.168.1.1': {kind: 'text'},
@@ -90,6 +90,7 @@ test('a column counts its kinds, blanks, distinct values and longest value', t =
 test('the date order of a column is proved by some value or by none', t => {
   t.deepEqual(evidenceOf('01/02/2024', '31/01/2024', '03/03/2024').dates, {dmy: 1, mdy: 0, ymd: 0, ambiguous: 1})
   t.deepEqual(evidenceOf('01/02/2024', '02/03/2024').dates, {dmy: 0, mdy: 0, ymd: 0, ambiguous: 2})
+  t.like(evidenceOf('01/02/24', '31/01/24', '01/31/24'), {dates: {dmy: 0, mdy: 0, ymd: 0, ambiguous: 0}, shortYears: 3})
   t.like(evidenceOf('3 March 2024', '03-Mar-24', '12MAR2024', '32 March 2024'), {
     kinds: {date: 2, text: 2},
     dates: {dmy: 0, mdy: 0, ymd: 0, ambiguous: 0},

@@ -12,7 +12,10 @@ type Props = {problem: SourceProblem; column: SourceColumn; isBusy: boolean; dec
 export const Question = ({problem, column, isBusy, decide}: Props) => html`
   <li class="question">
     <p><strong>${column.name}</strong>: ${sayRowReason(problem.kind.toUpperCase(), null) ?? problem.message}.</p>
-    <div class="answers" role="group" aria-label=${t.howToRead(column.name)}>
+    ${
+      isOfYears(problem)
+        ? html`<p>${t.setADateFormat}</p>`
+        : html`<div class="answers" role="group" aria-label=${t.howToRead(column.name)}>
       ${answersTo(problem, column).map(
         ({choice, label, example}) => html`
           <${Button} class="answer" isBusy=${isBusy} onClick=${() => decide(choice)}>
@@ -20,9 +23,13 @@ export const Question = ({problem, column, isBusy, decide}: Props) => html`
           <//>
         `,
       )}
-    </div>
+    </div>`
+    }
   </li>
 `
+
+/** Whether the dates have years of two digits. Only a date format of the mapping answers this question. */
+export const isOfYears = ({fix}: Pick<SourceProblem, 'fix'>): boolean => fix.includes('dd/MM/yy')
 
 const day = new Intl.DateTimeFormat(currentLocale(), {dateStyle: 'long', timeZone: 'UTC'})
 

@@ -133,6 +133,7 @@ export const t = translate('reading', {
   cellsStayAsDisplayedWithZerosAnd: 'Cells stay as displayed, with zeros and long digits',
   asANumber: 'As a number',
   zerosSignsAndLongDigitsMayBe: 'Zeros, signs and long digits may be lost',
+  setADateFormat: 'Set a date format under Options, such as dd/MM/yy or MM/dd/yy.',
   sampleIs: (sample: Part, meaning: Part) => `${sample} is ${meaning}`,
   dayMonthYearLabel: 'Day, month, year',
   monthDayYearLabel: 'Month, day, year',

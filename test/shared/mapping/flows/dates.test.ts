@@ -36,6 +36,8 @@ const tables: [what: string, shape: FieldShape, rules: Rules, cells: [string, un
     [
       ['3/4/2026', '2026-03-04'],
       ['13/1/2026', refused],
+      ['3/4/2026 12:00 AM', '2026-03-04'],
+      ['3/4/2026 2:30 PM', refused],
     ],
   ],
   [
@@ -153,6 +155,30 @@ const tables: [what: string, shape: FieldShape, rules: Rules, cells: [string, un
     ],
   ],
   [
+    'moments with AM and PM in the order of the column',
+    field('datetime'),
+    {zone: 'America/New_York', reading: {dateOrder: 'mdy'}},
+    [
+      ['3/15/2024 2:30 PM', '2024-03-15T14:30:00-04:00'],
+      ['3/15/2024 12:05:07am', '2024-03-15T00:05:07-04:00'],
+      ['2024-03-15 12:30 pm', '2024-03-15T12:30:00-04:00'],
+      ['15/3/2024 2:30 PM', refused],
+      ['3/15/2024 0:30 AM', refused],
+      ['3/15/2024 13:05 PM', refused],
+      ['3/15/24 2:30 PM', refused],
+    ],
+  ],
+  [
+    "moments with AM and PM in the org's date format",
+    field('datetime'),
+    {zone: 'America/New_York', reading: {dateFormat: 'MM/dd/yyyy'}},
+    [
+      ['03/15/2024 2:30 PM', '2024-03-15T14:30:00-04:00'],
+      ['03/15/2024 02:30:09 AM', '2024-03-15T02:30:09-04:00'],
+      ['03/15/2024 14:30', '2024-03-15T14:30:00-04:00'],
+    ],
+  ],
+  [
     'moments in a stated format',
     field('datetime'),
     {zone: 'America/New_York', format: 'M/d/yyyy h:mm a'},
@@ -198,6 +224,12 @@ for (const [what, shape, rules, cells] of tables) {
     }
   })
 }
+
+test('a refused date with a year of two digits names the format that reads it', t => {
+  const known = convert('31.12.24', field('date'), {reading: {dateOrder: 'dmy'}})
+  t.regex(known.ok ? '' : known.message, /year has two digits, so give the mapping a format such as dd\/MM\/yy/)
+  t.deepEqual(convert('31.12.24', field('date'), {format: 'dd.MM.yy'}), {ok: true, value: '2024-12-31'})
+})
 
 const spellings: [one: string, other: string, text: string, day: string][] = [
   ['dd.MM.yyyy', 'DD.MM.YYYY', '29.02.2024', '2024-02-29'],

@@ -136,6 +136,7 @@ export const reading: typeof t = {
   cellsStayAsDisplayedWithZerosAnd: 'Zellen bleiben wie angezeigt, mit Nullen und langen Zahlen',
   asANumber: 'Als Zahl',
   zerosSignsAndLongDigitsMayBe: 'Nullen, Vorzeichen und lange Zahlen können verloren gehen',
+  setADateFormat: 'Bei zweistelligen Jahren ist ein Datumsformat nötig. Legen Sie es unter „Optionen“ fest, etwa dd/MM/yy oder MM/dd/yy.',
   sampleIs: (sample, meaning) => `${sample} ist ${meaning}`,
   dayMonthYearLabel: 'Tag, Monat, Jahr',
   monthDayYearLabel: 'Monat, Tag, Jahr',
