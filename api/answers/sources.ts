@@ -52,6 +52,9 @@ const ColumnEvidence = Answer({
   leadingZeros: Found('Values such as `007`, which a number would change'),
   beyond53: Found('Integers beyond 2^53, which a number would change'),
   replaced: Found('Cells with U+FFFD: text was lost before the upload'),
+  escapedQuotes: Answer({count: Count('Number of cells'), firstRow: RowNumber('Row of the first of them')})
+    .optional()
+    .describe('Cells such as `"5\\" pipe"`, whose quotes have a backslash instead of being doubled. Absent if there are none'),
   samples: z.array(z.string()).describe('The first five distinct values, cut at 200 characters'),
   stored: z
     .partialRecord(
@@ -80,6 +83,7 @@ const Problem = Answer({
       'encoding',
       'undecodable',
       'ambiguous',
+      'escaped',
       'lost',
       'ragged',
       'quote',
@@ -91,7 +95,7 @@ const Problem = Answer({
       'sheet',
     ])
     .describe(
-      '`encoding`: the encoding could not be detected; a person must choose it before a run. `undecodable`: some bytes are not valid in the encoding; a person must accept them before a run. `ambiguous`: a person must choose. `lost`: characters were lost before the upload. `ragged`: rows do not fit the header. `quote`: rows have a cell that may contain other rows, because its quote is not closed; a person must accept them before they are written. `merged`, `uncalculated`, `undated`: cells of a workbook hold something other than they show. `error`: cells of a workbook hold errors, such as `#N/A`. `header`: the first row looks like a title, and another like the header. `sheet`: the first sheet has no rows, so another is read',
+      '`encoding`: the encoding could not be detected; a person must choose it before a run. `undecodable`: some bytes are not valid in the encoding; a person must accept them before a run. `ambiguous`: a person must choose. `escaped`: quotes inside quoted cells have a backslash instead of being doubled, so the cells are read with both. `lost`: characters were lost before the upload. `ragged`: rows do not fit the header. `quote`: rows have a cell that may contain other rows, because its quote is not closed; a person must accept them before they are written. `merged`, `uncalculated`, `undated`: cells of a workbook hold something other than they show. `error`: cells of a workbook hold errors, such as `#N/A`. `header`: the first row looks like a title, and another like the header. `sheet`: the first sheet has no rows, so another is read',
     ),
   column: z.string().nullable().describe('The column. Null: the whole file'),
   message: z.string().describe('What is wrong, in words'),

@@ -36,6 +36,8 @@ export type ColumnEvidence = {
   beyond53: FoundEvidence | null
   /** Cells with U+FFFD: characters that were lost before the upload, or bytes that are invalid in the encoding. */
   replaced: FoundEvidence | null
+  /** Cells such as `"5\" pipe"`, whose quotes have a backslash instead of being doubled. Absent if there are none. */
+  escapedQuotes?: FoundEvidence
   /** The first five distinct values, cut at 200 characters. */
   samples: string[]
 }
@@ -95,6 +97,7 @@ const openColumn = (name: string, limit: number) => {
     replaced: null,
   }
   let [empties, longest] = [0, 0]
+  let escapedQuotes: FoundEvidence | null = null
   /** The memory caches the look of each value. */
   const add = (rows: FileRow[], index: number) => {
     for (const {cells, rowNumber} of rows) {
@@ -108,10 +111,19 @@ const openColumn = (name: string, limit: number) => {
       counts[look]!++
       if (looks[look]!.leadingZeros) found.leadingZeros = restart(found.leadingZeros, rowNumber)
       if (looks[look]!.beyond53) found.beyond53 = restart(found.beyond53, rowNumber)
+      if (cell[0] === '"' && cell.includes('\\"')) escapedQuotes = restart(escapedQuotes, rowNumber)
       if (cell.includes('\ufffd')) found.replaced = restart(found.replaced, rowNumber)
     }
   }
-  const end = (): ColumnEvidence => ({name, empties, longest, ...memory.findings(), ...found, ...tally(counts)})
+  const end = (): ColumnEvidence => ({
+    name,
+    empties,
+    longest,
+    ...memory.findings(),
+    ...found,
+    ...(escapedQuotes && {escapedQuotes}),
+    ...tally(counts),
+  })
   return {add, end}
 }
 

@@ -6,11 +6,23 @@ import type {ReaderOptions} from './reader.ts'
 import {type TextFacts, type TextProblem, textProblems} from './text/text-problems.ts'
 
 /**
- * `ambiguous`: a user must choose. `lost`: cells contain U+FFFD, for characters that were lost before the upload or invalid bytes. `uncalculated`:
- * formulas have no saved value. `error`: cells have error values, such as #N/A. `undated`: cells formatted as dates contain invalid numbers.
- * `sheet`: the first visible sheet has no rows, so another sheet is read. `quote`: cells may contain rows, because their quote is not closed.
+ * `ambiguous`: a user must choose. `escaped`: quotes inside quoted cells have a backslash instead of being doubled. `lost`: cells contain U+FFFD, for
+ * characters that were lost before the upload or invalid bytes. `uncalculated`: formulas have no saved value. `error`: cells have error values, such
+ * as #N/A. `undated`: cells formatted as dates contain invalid numbers. `sheet`: the first visible sheet has no rows, so another sheet is read.
+ * `quote`: cells may contain rows, because their quote is not closed.
  */
-type ProblemKind = 'ambiguous' | 'lost' | 'ragged' | 'quote' | 'merged' | 'uncalculated' | 'error' | 'undated' | 'header' | 'sheet'
+type ProblemKind =
+  | 'ambiguous'
+  | 'escaped'
+  | 'lost'
+  | 'ragged'
+  | 'quote'
+  | 'merged'
+  | 'uncalculated'
+  | 'error'
+  | 'undated'
+  | 'header'
+  | 'sheet'
 /** A problem of a source. `reader` has the reader options that solve the problem, if they are known. */
 type Problem = {kind: ProblemKind | TextProblem['kind']; column: string | null; message: string; fix: string; reader?: ReaderOptions}
 
@@ -90,6 +102,7 @@ const columnProblems = (column: Column, choice: Choice | undefined): FoundProble
     markProblem(column, choice),
     scaledProblem(column, choice),
     digitsProblem(column, choice),
+    escapedProblem(column),
     lostProblem(column),
     unsavedProblem(column),
     errorProblem(column),
@@ -194,6 +207,16 @@ const lostProblem = ({replaced}: Column): FoundProblem | null =>
     message: `${count(replaced.count, 'cell')} with characters that were lost (\ufffd), the first in row ${replaced.firstRow}`,
     fix: 'Export the file again in the right encoding, or replace the characters by a cleaning step',
   }
+
+/** A cell of a workbook can have such quotes on purpose. */
+const escapedProblem = ({escapedQuotes, stored}: Column): FoundProblem | null =>
+  escapedQuotes && !stored
+    ? {
+        kind: 'escaped',
+        message: `${count(escapedQuotes.count, 'cell')} with quotes behind a backslash, read as text, the first in row ${escapedQuotes.firstRow}`,
+        fix: 'Export the file again with doubled quotes, or correct the cells by a cleaning step',
+      }
+    : null
 
 const unsavedProblem = ({stored}: Column): FoundProblem | null =>
   stored?.uncalculated

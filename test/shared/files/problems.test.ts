@@ -45,6 +45,8 @@ const cases: [title: string, values: string[], problems: string[], choice?: obje
   ['prose with amounts', ['$1,000', '$900', 'on request', 'sold'], []],
   ['plain numbers', ['1', '2', '0'], []],
   ['characters that were lost', ['M\ufffdller'], ['lost a']],
+  ['quotes behind a backslash', ['"5\\" pipe"', '6'], ['escaped a']],
+  ['quotes and backslashes apart', ['"Big" Joe', 'C:\\x', '5\\" pipe'], []],
   ['nothing at all', ['', ' '], []],
 ]
 
