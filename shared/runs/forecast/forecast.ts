@@ -44,7 +44,10 @@ export const Forecast = z.strictObject({
     .strictObject({
       remaining: z.int().nonnegative().nullable().describe('Credits that are left. Null: not known'),
       allowance: z.int().nonnegative().nullable().describe('Credits of a day. Null: not known'),
-      isEnough: z.boolean().nullable().describe('Whether the highest cost fits into what is left. Null: not known'),
+      isEnough: z
+        .boolean()
+        .nullable()
+        .describe('Whether the highest cost fits into what is left. Without `remaining`: false if it exceeds `allowance`, else null'),
     })
     .nullable()
     .describe("The CRM's API quota of the day. Null: the destination counts no credits"),

@@ -25,13 +25,16 @@ export const priceRun = ({others, verifyAll, ...input}: PriceInput): Forecast =>
   const {plan, quota, rows, basis, now} = input
   const {credits, seconds} = priceCalls(input)
   const {remaining = null, allowance = null} = quota ?? {}
-  const isEnough = remaining === null ? null : credits.max <= remaining
-  const pausesAtRow = isEnough === false && rows > 0 ? Math.min(rows, Math.max(1, Math.floor((rows * remaining!) / credits.max))) : null
+  // The CRM reports what is left only once half the day's quota is used. What is left never exceeds the allowance.
+  const left = remaining ?? allowance
+  const fits = left === null || credits.max <= left
+  const isEnough = fits && remaining === null ? null : fits
+  const pausesAtRow = !fits && rows > 0 ? Math.min(rows, Math.max(1, Math.floor((rows * left) / credits.max))) : null
   return {
     credits: {...credits, byKind: quota ? byKindOf(plan) : {}},
     verifyAll,
     seconds,
-    finishesAt: finishOf({now, credits, seconds, quota, isEnough}),
+    finishesAt: finishOf({now, credits, seconds, quota: quota && {left, allowance}, isEnough}),
     pausesAtRow,
     quota: quota && {remaining, allowance, isEnough},
     basis,
@@ -77,14 +80,15 @@ const slowest = (paces: CrmPace[]): typeof usualPace => paces.toSorted((one, oth
 
 const roundTenths = (ms: number) => Math.round(ms / 100) / 10
 
-type FinishInput = {now: number; credits: CountSpan; seconds: Forecast['seconds']; quota: CrmQuotaRow | null; isEnough: boolean | null}
+type KnownQuota = {left: number | null; allowance: number | null}
+type FinishInput = {now: number; credits: CountSpan; seconds: Forecast['seconds']; quota: KnownQuota | null; isEnough: boolean | null}
 
 /**
  * Returns when the run ends; null if the quota is unknown. Each credit returns a day after its use, so a run that exhausts the quota waits one
  * day for each further allowance that it needs.
  */
 const finishOf = ({now, credits, seconds, quota, isEnough}: FinishInput): string | null => {
-  const days = isEnough === false ? daysOf(credits.max - quota!.remaining!, quota!.allowance) : 0
+  const days = isEnough === false ? daysOf(credits.max - quota!.left!, quota!.allowance) : 0
   if (days === null || (quota && isEnough === null)) return null
   return new Date(now + seconds.p50 * 1_000 + days * dayMs).toISOString()
 }
