@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import {test} from 'node:test'
 import {accounts, deletion, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
 import {enter, picture, stage} from './stage.ts'
+import {runRequested} from './steps.ts'
 
 const here = stage('browser delete')
 
@@ -41,7 +42,9 @@ test('a person chooses to delete matching records, types their number, and can u
   await picture(page, 'delete-confirm')
   assert.equal(crm.count('example', 'Accounts'), 3)
   await dialog.getByLabel('Type 2 to confirm').fill('2')
+  const requested = runRequested(page)
   await dialog.getByRole('button', {name: 'Delete', exact: true}).click()
+  assert.deepEqual(await requested, {confirmDeletes: 2, guard: 'usual'})
   await page.getByText('2 records were deleted').waitFor()
   await page.getByRole('heading', {name: 'Undo', exact: true}).waitFor()
   await picture(page, 'delete-done')

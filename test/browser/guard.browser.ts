@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
-import {accountRows, accounts, type Org, ok, openOrg, prepareImport, untilEnded, untilRun} from '../support/importing.ts'
+import {accountRows, accounts, type Org, ok, openOrg, prepareImport, runImport, untilEnded, untilRun} from '../support/importing.ts'
 import {enter, picture, stage} from './stage.ts'
+import {retryRows, runRequested} from './steps.ts'
 
 const here = stage('browser guard')
 
@@ -75,4 +76,20 @@ test('a person whose run was stopped but not undone sees the reason, and can sti
   assert.equal((await untilEnded(org.call, runPath)).state, 'ended')
   await page.getByRole('button', {name: 'Preview the undo'}).waitFor()
   assert.deepEqual(visitor.complaints, [])
+})
+
+test('a retry has the usual guard, and reads back the rows that the retried run was to read back', async () => {
+  const org = await openOrg(here.world)
+  const csv = 'name,number,city\nHarbour Foods,V-1,Bilbao\n,V-2,Lyon\n'
+  for (const verify of ['all', 'off']) {
+    const {path, run} = await runImport(org, {csv, flow: accounts, start: {verify}})
+    const visitor = await here.open()
+    const {page} = visitor
+    await enter(visitor, org.session)
+    await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/run?run=${run.id}`)
+    const requested = runRequested(page)
+    await retryRows(page)
+    assert.deepEqual(await requested, {retryOf: run.id, guard: 'usual', ...(verify === 'all' && {verify})})
+    assert.deepEqual(visitor.complaints, [])
+  }
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import {test} from 'node:test'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../support/importing.ts'
 import {enter, picture, stage} from './stage.ts'
+import {runRequested} from './steps.ts'
 
 const here = stage('browser sealed plan')
 
@@ -25,7 +26,9 @@ test('a person seals a plan, another admin approves it, and it is applied', asyn
   const {plan} = await ok(org.call('GET', `${path}/runs/${run.id}/seal`), 200)
   await ok(here.world.as(other.token)('POST', `${path}/runs/${run.id}/approve`, {digest: plan.digest}), 200)
   await page.reload()
+  const requested = runRequested(page)
   await page.getByRole('button', {name: 'Apply plan'}).click()
+  assert.deepEqual(await requested, {planOf: run.id, guard: 'usual'})
   await page.waitForURL(/\/run\?run=/)
   const applied = new URLSearchParams(page.url().split('?')[1]).get('run')
   const ended = await untilEnded(org.call, `${path}/runs/${applied}`)

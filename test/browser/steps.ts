@@ -129,6 +129,10 @@ export const retryRows = async (page: Page): Promise<void> => {
     .click()
 }
 
+/** Waits for the next request of the page that starts a run. Returns its body. */
+export const runRequested = async (page: Page): Promise<unknown> =>
+  (await page.waitForRequest(request => request.method() === 'POST' && request.url().endsWith('/runs'))).postDataJSON()
+
 /** Waits for the summary of an ended run. */
 export const runEnded = async (page: Page, title: RegExp): Promise<void> => {
   await page.getByRole('heading', {level: 2, name: title}).waitFor()

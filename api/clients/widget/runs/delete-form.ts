@@ -1,5 +1,4 @@
 import {useState} from 'preact/hooks'
-import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
@@ -12,6 +11,7 @@ import {ActiveDryRun} from './review-dry-run.ts'
 import {isUnderWay, type Run, sayRange} from './run.ts'
 import {draftOf, noDraft} from './start.ts'
 import {StartProblem} from './start-problem.ts'
+import {startRun} from './start-run.ts'
 import {binDays} from './undo.ts'
 
 type Props = {importId: string; runs: readonly Run[]; isHindered: boolean; again: () => Promise<void>; onStarted: (run: string) => void}
@@ -70,8 +70,7 @@ export const ConfirmDeletes = ({importId, deletes, body, onStarted, onClose}: Co
   const [typed, setTyped] = useState('')
   const start = async () => {
     if (typed.trim() !== String(deletes)) throw new Error(t.typeToDeleteTheseRecords(deletes))
-    const {run} = await client.post<{run: Json}>(inOrg(`/imports/${importId}/runs`), {...body, confirmDeletes: deletes})
-    onStarted(run.id)
+    onStarted(await startRun(importId, {...body, confirmDeletes: deletes}))
   }
   const problem = (error: unknown) => html`<${StartProblem} error=${error} importId=${importId} />`
   return html`

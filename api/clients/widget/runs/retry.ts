@@ -1,11 +1,10 @@
 import {useState} from 'preact/hooks'
-import type {Json} from '../../http.ts'
 import type {Group} from '../../run-reasons.ts'
 import {html} from '../html.ts'
 import type {LoadedImport} from '../imports/known.ts'
 import {countKept} from '../state/kept.ts'
 import {to} from '../state/place.ts'
-import {client, inOrg, may} from '../state/session.ts'
+import {may} from '../state/session.ts'
 import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
@@ -14,6 +13,7 @@ import {typedCellsOf} from './edit-row.ts'
 import {type OpenParts, openOf, sayRetry} from './retry-words.ts'
 import {isRetriable, type Run} from './run.ts'
 import {StartProblem} from './start-problem.ts'
+import {startRun} from './start-run.ts'
 import {sumCounts} from './tally.ts'
 
 /** `groups`: the counts of the run's rows, which show missing tags. `isMain`: whether the retry is the main action of the page. */
@@ -66,10 +66,9 @@ const WhatRetryDoes = ({run, open: {links, tags}}: {run: Run; open: OpenParts}) 
 type AskProps = Pick<RetryProps, 'importId' | 'run' | 'onStarted'> & {open: OpenParts; onClose: () => void}
 
 const AskRetry = ({importId, run, open, onStarted, onClose}: AskProps) => {
-  const work = async () => {
-    const {run: next} = await client.post<{run: Json}>(inOrg(`/imports/${importId}/runs`), {retryOf: run.id})
-    onStarted(next.id)
-  }
+  const {mode = 'off'} = run.verify ?? {}
+  // If the run read nothing back, the setting of the template applies to the retry.
+  const work = async () => onStarted(await startRun(importId, {retryOf: run.id, ...(mode !== 'off' && {verify: mode})}))
   const {title, action, effect} = sayRetry(open)
   const unsaved = countKept(typedCellsOf(importId))
   const problem = (error: unknown) => html`<${StartProblem} error=${error} importId=${importId} />`

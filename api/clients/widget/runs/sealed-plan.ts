@@ -11,6 +11,7 @@ import {Problem, say} from '../ui/notice.ts'
 import {ConfirmDeletes} from './delete-form.ts'
 import type {Run} from './run.ts'
 import {StartProblem} from './start-problem.ts'
+import {startRun} from './start-run.ts'
 
 type Person = {id: string; name: string} | null
 type Plan = {
@@ -43,10 +44,7 @@ export const SealedPlan = ({importId, run, onStarted}: Props) => {
     await loaded.again()
   })
   const toApply = {planOf: run.id, ...(run.retryOf && {retryOf: run.retryOf})}
-  const apply = useDoing(async () => {
-    const {run: begun} = await client.post<{run: {id: string}}>(inOrg(`/imports/${importId}/runs`), toApply)
-    onStarted(begun.id)
-  })
+  const apply = useDoing(async () => onStarted(await startRun(importId, toApply)))
   const plan = loaded.data
   if (!plan) return html`<${Problem} error=${loaded.error} again=${loaded.again} />`
   const {isAuthor} = plan

@@ -1,11 +1,10 @@
 import {useState} from 'preact/hooks'
-import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {embed} from '../state/embed.ts'
 import {useKept} from '../state/kept.ts'
 import {useDoing} from '../state/load.ts'
 import {to} from '../state/place.ts'
-import {client, inOrg, may} from '../state/session.ts'
+import {may} from '../state/session.ts'
 import {t} from '../text/decide.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
@@ -13,6 +12,7 @@ import {Select, TextField} from '../ui/field.ts'
 import type {ExpectedRows} from './expected-rows.ts'
 import {type Draft, draftOf, noDraft, rowsIn} from './start.ts'
 import {StartProblem} from './start-problem.ts'
+import {startRun} from './start-run.ts'
 import {VerifyChoice, type VerifyDraft} from './verify-choice.ts'
 
 type Sized = {rows: number; struck: number}
@@ -42,10 +42,9 @@ export const StartForm = ({importId, templateId, sources, isHindered, warning, e
     body.declaredRows ?? Number.POSITIVE_INFINITY,
   )
   const start = async () => {
-    const more = embed.value ? {} : {guard: 'usual', ...(verify !== 'inherited' && {verify})}
-    const {run} = await client.post<{run: Json}>(inOrg(`/imports/${importId}/runs`), {...body, ...more})
+    const run = await startRun(importId, {...body, ...(!embed.value && verify !== 'inherited' && {verify})})
     forget()
-    onStarted(run.id)
+    onStarted(run)
   }
   const starting = useDoing(start)
   const problem = (error: unknown) =>
