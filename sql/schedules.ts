@@ -85,6 +85,12 @@ export const listSchedules = (db: Db, {org, template, after, limit}: OfTemplate 
     select ${columns} from schedules where org_id = ${org} and template_id = ${template} and (${after}::text is null or id > ${after})
     order by id limit ${limit}`)
 
+/** Returns the template of the run. Null if no schedule started a run of its retry chain. */
+export const findScheduledTemplate = (tx: Tx, run: number) =>
+  tx.maybeOneFirst(sql.type(z.object({template: z.string().nullable()}))`
+    select template_id as template from runs r
+    where run_no = ${run} and exists (select from runs c join firings using (run_no) where c.chain_no = r.chain_no)`)
+
 export const deleteSchedule = (tx: Tx, id: string) => tx.query(sql.type(z.object({}))`delete from schedules where id = ${id}`)
 
 /** Counts the enabled schedules. The caller has locked the org, so that none is added meanwhile. */

@@ -39,6 +39,19 @@ test('if a person retried only some rows of a stopped run, the next firing runs 
   t.like(await fire(org, path), {outcome: 'unchanged'})
 })
 
+test('an undo of a run that a person retried after its schedule stops the schedules of the template', async t => {
+  const {path, template, body} = await makeSchedule(org, host, {declaredRows: 3})
+  const {schedule: other} = await ok(org.call('POST', `${template}/schedules`, {...body, name: 'Other'}), 201)
+  host.serve(accountRows(5, 'Ku-'))
+  const first = await fire(org, path)
+  const runs = `${importOf(first)}/runs`
+  const {run} = await ok(org.call('POST', runs, {retryOf: first.runId}), 202)
+  t.like(await untilEnded(org.call, `${runs}/${run.id}`), {stop: null, rowsWritten: 2})
+  await ok(org.call('POST', `${runs}/${run.id}/undo`, {}), 202)
+  for (const one of [path, `${template}/schedules/${other.id}`])
+    t.like((await ok(org.call('GET', one), 200)).schedule, {enabled: false, stopped: {code: 'RUN_UNDONE'}})
+})
+
 test('if a run stopped before its first row and a person then ran only some rows, the next firing runs the rest of the file', async t => {
   const {path} = await makeSchedule(org, host)
   const first = await fireRefused(path, accountRows(3, 'Kx-'))

@@ -1,12 +1,11 @@
 import type {Tx} from '../../../sql/database.ts'
 import {insertNames, listNames} from '../../../sql/external-runs.ts'
 import {lockImport, setImportState} from '../../../sql/imports.ts'
-import {findRunTies} from '../../../sql/notices.ts'
 import {insertCursors} from '../../../sql/run-cursors.ts'
 import {insertHead} from '../../../sql/run-heads.ts'
 import {copySnapshot} from '../../../sql/run-snapshots.ts'
 import {findDryRun, findRun, insertRun, type Run, setRunJob} from '../../../sql/runs.ts'
-import {listSchedules} from '../../../sql/schedules.ts'
+import {findScheduledTemplate, listSchedules} from '../../../sql/schedules.ts'
 import {queueUndo} from '../../../sql/undo.ts'
 import {assertWritable} from '../../crm/connectors/writing.ts'
 import {Refusal} from '../../errors.ts'
@@ -63,10 +62,13 @@ export const startUndo = async (tx: Tx, queue: Queue, {org, person, admin, impor
   return {runId: id, job}
 }
 
-/** If a schedule started the run, stops all schedules of its template, so that the next firing does not repeat what was undone. */
+/**
+ * If a schedule started the run or another run of its retry chain, stops all schedules of its template, so that the next firing does not repeat what
+ * was undone.
+ */
 const stopSchedules = async (tx: Tx, {no, org}: Run) => {
-  const {schedule, template} = await findRunTies(tx, no)
-  if (schedule === null || template === null) return
+  const template = await findScheduledTemplate(tx, no)
+  if (template === null) return
   const message = 'A run of this template was undone. Correct the template or its file, then turn the schedule on again'
   for (const one of await listSchedules(tx, {org, template, after: null, limit: mostSchedules}))
     await stop(tx, one, {code: 'RUN_UNDONE', message})
