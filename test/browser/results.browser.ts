@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import {test} from 'node:test'
 import type {Page} from 'playwright-core'
 import {accountRows, accounts, leads, ok, openOrg, runImport} from '../support/importing.ts'
+import {companies, people, runFiles} from '../support/lookups.ts'
 import {enter, settled, stage} from './stage.ts'
 
 const here = stage('browser results')
@@ -79,4 +80,30 @@ test('typed corrections of a row stay until they are saved, and a retry warns ab
   await page.getByRole('dialog').waitFor()
   assert.equal(await page.getByText('typed cells that are not saved').count(), 0)
   assert.deepEqual(complaints, [])
+})
+
+test('“Repeat weekly” saves one template however often it is pressed, and is not offered for files that one schedule cannot fetch', async () => {
+  const org = await openOrg(here.world)
+  const countTemplates = async () => (await ok(org.call('GET', `/orgs/${org.org}/templates`), 200)).templates.length
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, org.session)
+  const one = await runImport(org, {csv: 'name,number,city\nHarbour Foods,RW-1,Bilbao\n', flow: accounts})
+  const runPage = ({path, run}: {path: string; run: {id: string}}) =>
+    `${here.world.url}/#/imports/${path.split('/').at(-1)}/run?run=${run.id}`
+  await page.goto(runPage(one))
+  const button = page.getByRole('button', {name: 'Repeat weekly'})
+  for (const _ of [1, 2]) {
+    await button.click()
+    await page.getByLabel('Time zone').waitFor()
+    await page.goBack()
+    await button.waitFor()
+  }
+  assert.equal(await countTemplates(), 1)
+  const files = {companies: 'name,number\nHarbour Foods,RW-2\n', people: 'last,mail,code\nBrandt,rw@f.example,RW-2\n'}
+  const several = await runFiles(org, files, [companies(), people({key: {parentColumn: 'number', childColumn: 'code'}})])
+  await page.goto(runPage(several))
+  await page.getByRole('link', {name: 'View rows'}).waitFor()
+  assert.equal(await button.count(), 0)
+  assert.deepEqual(visitor.complaints, [])
 })
