@@ -78,7 +78,7 @@ export const createProgram = async ({settings, out, args, exit, keepHelp, interr
     if (settings.token) assertToken(settings.token)
     const session = await openSession(settings, server())
     if (out.isTerminal) out.useDateFormat(await readDateFormat(session))
-    return session
+    return {...session, time: out.time}
   }
   const cli = {out, settings, server, open, interrupt, exit}
   program

@@ -1,6 +1,6 @@
 import test from 'ava'
 import {listHosts} from '../../shared/crm/hosts.ts'
-import {openHome} from '../support/cli-process.ts'
+import {openHome, shownBy} from '../support/cli-process.ts'
 import {companies, openCompanies} from '../support/companies.ts'
 import {accountRows, accounts, type Org, ok, openOrg, prepareImport} from '../support/importing.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
@@ -92,10 +92,20 @@ test('an import is named by its name wherever its id can be used, and a name of 
   const {imports} = await ok(org.call('GET', `/orgs/${org.org}/imports`), 200)
   const unclear = await home.run(['retry', name])
   t.is(unclear.code, 4)
-  t.regex(unclear.err, /^Error: 2 imports are named Companies of the fair\nUse the id:\n {2}imp_\w+ {2}created \d{4}-\d\d-\d\d \d\d:\d\d\n/)
+  t.regex(unclear.err, /^Error: 2 imports are named Companies of the fair\nUse the id:\n {2}imp_\w+ {2}created \d{4}-\d\d-\d\dT[\d:.]+Z\n/)
   for (const {id} of imports.filter((one: any) => one.name === name)) t.true(unclear.err.includes(id))
   const unknown = await home.run(['watch', 'Nothing of this name', '--json'])
   t.like(JSON.parse(unknown.err), {code: 'IMPORT_NOT_FOUND', exit: 7})
+})
+
+test('a terminal shows the times of jobs and of imports of one name in the date format of the org', async t => {
+  const {call, org: id, connector} = org
+  await ok(call('PATCH', `/orgs/${id}/config/settings`, {dateFormat: 'dd.MM.yyyy'}), 200)
+  const {job} = await ok(call('POST', `/orgs/${id}/discovery/run`, {connectorId: connector}), 202)
+  for (const name of ['Twice', 'Twice']) await ok(call('POST', `/orgs/${id}/imports`, {name, connectorId: connector}), 201)
+  const show = async (args: string[]) => shownBy((await home.run(args, {columns: 100})).out)
+  t.regex(await show(['jobs', 'show', job.id]), /started \d\d\.\d\d\.\d{4} \d\d:\d\d/)
+  t.regex(await show(['runs', 'Twice']), /created \d\d\.\d\d\.\d{4} \d\d:\d\d/)
 })
 
 test('an import whose name begins like an id is found by its name, and so is an archived import', async t => {

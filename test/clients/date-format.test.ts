@@ -1,5 +1,6 @@
 import {EventEmitter} from 'node:events'
 import test from 'ava'
+import {describeForecast} from '../../api/clients/cli/forecast.ts'
 import {openOutput} from '../../api/clients/cli/output.ts'
 import {writeDay} from '../../api/clients/date-text.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
@@ -23,6 +24,12 @@ test('a terminal shows times in the date format of the org, and other outputs sh
   t.is(terminal.time(moment, 'UTC'), '2026-03-05 11:30')
   terminal.useDateFormat('dd.MM.yyyy')
   t.is(terminal.time(moment, 'UTC'), '05.03.2026 11:30')
+  const [count, seconds] = [
+    {min: 9, max: 9},
+    {p50: 1, p95: 2},
+  ]
+  const forecast = {credits: count, seconds, finishesAt: moment, pausesAtRow: 5, quota: {remaining: 5}, basis: 'file'}
+  t.regex(describeForecast(forecast, terminal).at(-1)!, /^It ends about 05\.03\.2026 /)
   t.is(openOutput(false, {out: stream(false), err: stream(false), columns: 80}).time(moment, 'UTC'), moment)
 })
 

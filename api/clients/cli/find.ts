@@ -1,7 +1,6 @@
 import {ApiError, type Json, readPages, strongETag} from '../http.ts'
 import {notThere, usage} from './failure.ts'
-import {moment} from './phrases.ts'
-import type {Session} from './session.ts'
+import type {CommandSession, Session} from './session.ts'
 
 type NamedItem = {id: string; name: string}
 
@@ -41,7 +40,7 @@ export const findTemplate = async (session: Session, given: string): Promise<{te
  * Returns an import id unchanged. For a name, returns the id of the import, and throws if none or several have the name. Archived imports count
  * only if no other import has the name.
  */
-export const findImportId = async ({client, path}: Session, given: string): Promise<string> => {
+export const findImportId = async ({client, path, time}: CommandSession, given: string): Promise<string> => {
   if (isId('imp', given)) return given
   const all: Json[] = []
   for await (const one of readPages(client, path('imports'), 'imports', {archived: 'all', limit: 200}))
@@ -50,7 +49,7 @@ export const findImportId = async ({client, path}: Session, given: string): Prom
   const named = listed.length > 0 ? listed : all
   if (named.length === 1) return named[0].id
   if (named.length === 0) throw notThere(`Import not found: ${given}`, 'List imports with: lading imports', 'IMPORT_NOT_FOUND')
-  const newest = named.slice(0, mostNamed).map(({id, createdAt}) => `  ${id}  created ${moment(createdAt)}`)
+  const newest = named.slice(0, mostNamed).map(({id, createdAt}) => `  ${id}  created ${time(createdAt)}`)
   const more = named.length > mostNamed ? [`  and ${named.length - mostNamed} more: lading imports`] : []
   throw usage(`${named.length} imports are named ${given}`, ['Use the id:', ...newest, ...more].join('\n'))
 }
@@ -61,7 +60,7 @@ const mostNamed = 5
  * Returns the run with the id `given`. If `given` is the id or name of an import, returns the newest run of this import that passes `only`, of
  * at most 200 runs.
  */
-export const findRun = async (session: Session, given: string, only: (run: Json) => boolean = () => true): Promise<Json> => {
+export const findRun = async (session: CommandSession, given: string, only: (run: Json) => boolean = () => true): Promise<Json> => {
   const {client, path} = session
   if (isId('run', given)) return (await client.get(path(`runs/${encodeURIComponent(given)}`))).run
   const id = await findImportId(session, given)

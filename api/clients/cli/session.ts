@@ -15,13 +15,16 @@ export type Session = {
   keepFresh(): Promise<void>
 }
 
+/** The session of a command. `time` formats a time as the output of the command does. */
+export type CommandSession = Session & Pick<Output, 'time'>
+
 /** The input of every command. A command that handles signals itself calls `interrupt`. */
 export type Cli = {
   out: Output
   settings: Settings
   /** The value of `--server`. */
   server(): string | undefined
-  open(): Promise<Session>
+  open(): Promise<CommandSession>
   interrupt(): AbortSignal
   /** Sets the exit code of a command that ends normally. */
   exit(code: number): void

@@ -1,7 +1,7 @@
 import type {Command} from 'commander'
 import {addExamples} from '../cli/examples.ts'
 import {waitForJob} from '../cli/job.ts'
-import {clean, count, moment} from '../cli/phrases.ts'
+import {clean, count} from '../cli/phrases.ts'
 import type {Cli} from '../cli/session.ts'
 import type {Json} from '../http.ts'
 
@@ -17,7 +17,7 @@ export default (cli: Cli, program: Command) => {
     .action(async (id: string) => {
       const {client, path} = await cli.open()
       const job = await client.get(path(`jobs/${encodeURIComponent(id)}`))
-      cli.out.answer({job}, describe(job))
+      cli.out.answer({job}, describe(cli, job))
     })
   jobs
     .command('wait')
@@ -28,7 +28,7 @@ export default (cli: Cli, program: Command) => {
     .action(async (id: string) => {
       const session = await cli.open()
       const job = await waitForJob(cli, session, {id})
-      cli.out.answer({job}, describe(job))
+      cli.out.answer({job}, describe(cli, job))
     })
   addExamples(jobs, EXAMPLES)
 }
@@ -37,9 +37,9 @@ const EXAMPLES = {
   show: 'show 0f8fad5b-d9cb-469f-a165-70867728950e',
 }
 
-const describe = ({id, name, state, progress, error, createdAt, endedAt}: Json): string[] => [
+const describe = ({out}: Cli, {id, name, state, progress, error, createdAt, endedAt}: Json): string[] => [
   `${name} ${id}: ${state}`,
   ...(progress ? [`  ${count(progress.done)}${progress.total === null ? '' : ` of ${count(progress.total)}`} ${progress.unit}`] : []),
   ...(error ? [`  ${clean(error.error)} (${error.code})`] : []),
-  `  started ${moment(createdAt)}${endedAt ? `, ended ${moment(endedAt)}` : ''}`,
+  `  started ${out.time(createdAt)}${endedAt ? `, ended ${out.time(endedAt)}` : ''}`,
 ]

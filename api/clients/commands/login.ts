@@ -6,7 +6,7 @@ import {assertToken, Failure, failureOf, signedOut, usage} from '../cli/failure.
 import {Interrupted, interrupted} from '../cli/interrupt.ts'
 import {listenForSession} from '../cli/login-listener.ts'
 import {openBrowser} from '../cli/open-browser.ts'
-import {clean, moment} from '../cli/phrases.ts'
+import {clean} from '../cli/phrases.ts'
 import {dropProfile, keepProfile, readProfiles} from '../cli/profiles.ts'
 import {type Cli, chooseServer, isOnThisMachine, lifeOf} from '../cli/session.ts'
 import {ApiError, type Json} from '../http.ts'
@@ -43,12 +43,13 @@ export default (cli: Cli, program: Command) => {
       const me = await client.get('/auth/me')
       const {token} = cli.settings.token ? {} : ((await readProfiles(cli.settings)).servers[server] ?? {})
       const life = token ? lifeOf(token) : null
+      const ends = life && cli.out.time(new Date(life.endsAt).toISOString())
       cli.out.answer({server, ...me}, [
         `${clean(me.user.name)} <${clean(me.user.email)}>`,
         `  org     ${clean(me.org?.name ?? '-')} (${me.org?.id ?? 'none'})`,
         `  role    ${me.role ?? '-'}`,
         `  server  ${server}`,
-        `  by      ${me.via === 'token' ? 'API token' : 'session'}${life ? `, expires ${moment(new Date(life.endsAt).toISOString())} unless used` : ''}`,
+        `  by      ${me.via === 'token' ? 'API token' : 'session'}${life ? `, expires ${ends} unless used` : ''}`,
       ])
     })
 }
