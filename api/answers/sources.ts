@@ -123,6 +123,10 @@ const SniffedCsv = Answer({
   delimiter: z.string().describe('The character between cells'),
   delimiterHow: z.enum(['stated', 'sep line', 'counted', 'single column']).describe('Why this delimiter'),
   skipRows: Count('Lines skipped above the header'),
+  convertedFrom: z
+    .enum(['json', 'query'])
+    .optional()
+    .describe('Set if Lading wrote the CSV file, from JSON or the rows of a query. The reader options of a template then do not apply'),
 }).describe('Detected options of a CSV file')
 
 const SniffedWorkbook = Answer({

@@ -15,6 +15,8 @@ export type IncomingUpload = {
   /** Options that the caller stated. The other options are sniffed from the file. */
   reader?: ReaderOptions
   named?: NamedEncodings
+  /** Set if Lading wrote the body from the rows of a query. */
+  convertedFrom?: 'query' | undefined
   maxBytes: number
   storage: Storage
   key: string
@@ -27,7 +29,7 @@ type IngestResult<Found> = {bytes: number; sha256: string; found: Found}
  * table, the body is refused early. After any failure, including a disconnect of the client (`UPLOAD_BROKEN`), the stored object is removed.
  */
 export const ingest = async <Found>(upload: IncomingUpload, read: (file: NewFile) => Promise<Found>): Promise<IngestResult<Found>> => {
-  const {body, storage, key, reader, named} = upload
+  const {body, storage, key, reader, named, convertedFrom} = upload
   const shelf = openUploadTarget(storage, key)
   const count: ByteCount = {bytes: 0, hash: createHash('sha256')}
   const chunks = copied(upload, count, shelf.keep)
@@ -35,11 +37,11 @@ export const ingest = async <Found>(upload: IncomingUpload, read: (file: NewFile
     const {sample, rest} = await sampleOf(chunks)
     const format = formatOf(sample)
     if (format === 'csv') assertTable(sample)
-    assertFormat(reader, format)
+    const converted = convertedFrom ?? (format === 'csv' && isJsonRecords(sample) ? 'json' : undefined)
+    if (!converted) assertFormat(reader, format)
     await drain(rest)
     await shelf.close()
-    const json = format === 'csv' && isJsonRecords(sample)
-    const found = await read({key, format, ...(json && {json}), ...(reader && {reader}), ...(named && {named})})
+    const found = await read({key, format, ...(converted && {convertedFrom: converted}), ...(reader && {reader}), ...(named && {named})})
     return {found, bytes: count.bytes, sha256: count.hash.digest('hex')}
   } catch (error) {
     await shelf.abandon(error as Error)

@@ -4,14 +4,14 @@ import {type FailedRowsOrigin, findOrigin, findOriginIn, isFailedFile, rangeWith
 import type {Storage} from '../storage/storage.ts'
 import {openCsv} from './csv/csv-file.ts'
 import {type ExaminedFile, examine} from './examine.ts'
-import {convertJson, jsonReader} from './json/json-to-csv.ts'
+import {convertedReader, convertJson} from './json/json-to-csv.ts'
 import {type CsvOptions, type CsvReader, keepDecimals, type Reader, type ReaderOptions, withDecimals, type XlsxOptions} from './reader.ts'
 import {openBadBytes} from './text/bad-bytes.ts'
 import {openSurvey, type Survey} from './text/byte-survey.ts'
 import {decideEncoding} from './text/decide-encoding.ts'
 import {isWide} from './text/encoding.ts'
 import {findCandidates} from './text/encoding-candidates.ts'
-import {type CsvSniffed, checked, type NamedEncodings, resolveReader, sampleBytes} from './text/sniff.ts'
+import {type ConvertedFrom, type CsvSniffed, checked, type NamedEncodings, resolveReader, sampleBytes} from './text/sniff.ts'
 import {decodeSample} from './text/text.ts'
 import {type CountedSheet, countRowsOfOthers} from './xlsx/count-rows.ts'
 import {openXlsx, type WorkbookLimits} from './xlsx/xlsx-file.ts'
@@ -19,10 +19,11 @@ import {openXlsx, type WorkbookLimits} from './xlsx/xlsx-file.ts'
 export type FileFormat = 'csv' | 'xlsx'
 
 /**
- * A stored file that is read for the first time. `json`: the file is JSON with records and is converted to CSV. `reader`: the options that the
- * caller stated; the other options are sniffed from the file.
+ * A stored file that is read for the first time. `convertedFrom`: `json` is JSON with records, to be converted to CSV; `query` is a CSV file that
+ * Lading wrote from the rows of a query. `reader`: the options that the caller stated; the other options are sniffed from the file. They do not
+ * apply to a converted file.
  */
-export type NewFile = {key: string; format: FileFormat; json?: boolean; reader?: ReaderOptions; named?: NamedEncodings}
+export type NewFile = {key: string; format: FileFormat; convertedFrom?: ConvertedFrom; reader?: ReaderOptions; named?: NamedEncodings}
 
 /** `how`: why `sheet` is read. `passed`: the first visible sheet, if it was skipped because it has no rows. */
 export type XlsxSniffed = {
@@ -44,9 +45,11 @@ type NewFileDeps = {storage: Storage; limits: WorkbookLimits}
  */
 export const readNewFile = async (deps: NewFileDeps, file: NewFile): Promise<FileFindings> => {
   if (file.format === 'xlsx') return readWorkbook(deps, file)
-  if (!file.json) return readText(deps, file)
-  await convertJson(deps.storage, file.key)
-  return readText(deps, {key: file.key, format: 'csv', reader: {...file.reader, ...jsonReader} as CsvOptions})
+  const {key, convertedFrom} = file
+  if (!convertedFrom) return readText(deps, file)
+  if (convertedFrom === 'json') await convertJson(deps.storage, key)
+  const found = await readText(deps, {key, format: 'csv', reader: convertedReader})
+  return {...found, sniffed: {...found.sniffed, convertedFrom}}
 }
 
 export const assertFormat = (stated: ReaderOptions | undefined, format: FileFormat): void => {

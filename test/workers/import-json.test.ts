@@ -1,5 +1,6 @@
 import test from 'ava'
 import {accounts, type Org, ok, openOrg, runImport} from '../support/importing.ts'
+import {makeTemplate} from '../support/schedules.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
 
 let house: TestDeployment
@@ -65,4 +66,22 @@ test.serial('a JSON file that ends within a record is refused, and nothing is st
   })
   t.like(answer, {status: 422, body: {code: 'UNREADABLE'}})
   t.deepEqual((await ok(org.call('GET', path), 200)).import.sources, [])
+})
+
+test.serial('a JSON file keeps its form when it fills a slot whose template was made from another form of file', async t => {
+  const slot = {slot: 'companies', label: 'Companies', columns: ['name', 'number', 'city']}
+  const body = JSON.stringify([{name: 'A', number: 'Js-1', city: 'B'}])
+  const wanted = {state: 'ready', sources: [{rows: 1, reader: {delimiter: ',', headerRow: true}, sniffed: {convertedFrom: 'json'}}]}
+  const readers = [
+    {delimiter: ';', headerRow: false},
+    {format: 'xlsx', sheet: 'Companies'},
+  ]
+  for (const reader of readers) {
+    const templateId = (await makeTemplate(org, {name: JSON.stringify(reader), sources: [{...slot, reader}]})).split('/').at(-1)
+    const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {templateId}), 201)
+    const path = `/orgs/${org.org}/imports/${made.id}`
+    const {source} = await ok(org.call('POST', `${path}/sources?name=a.json`, body, {'content-type': 'application/octet-stream'}), 201)
+    t.like((await ok(org.call('GET', path), 200)).import, wanted)
+    t.like((await ok(org.call('PUT', `${path}/slots`, {companies: source.id}), 200)).import, wanted)
+  }
 })

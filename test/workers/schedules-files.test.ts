@@ -84,12 +84,19 @@ test('scheduled files are fetched from a bucket, over SFTP and from a database, 
 test('the rows of a query keep their form and values, whatever the file of the template looked like', async t => {
   const slot = {slot: 'companies', label: 'Companies', columns: ['name', 'number', 'city']}
   const semicolons = {delimiter: ';', quote: null, headerRow: false, skipRows: 1, encoding: 'windows-1252'}
-  for (const [name, reader] of Object.entries({Größe: semicolons, Maß: {format: 'xlsx', headerRow: false}})) {
-    const template = await makeTemplate(org, {name: `For ${name}`, sources: [{...slot, reader}]})
+  const sheet = {format: 'xlsx', sheet: 'Sizes', headerRow: false}
+  for (const [name, reader] of Object.entries({Größe: semicolons, Maß: sheet})) {
+    const cleaned = {slot: 'cleaned', label: 'Cleaned', columns: slot.columns, reader, cleaning: [{step: 'strikeEmpty'}]}
+    const template = await makeTemplate(org, {name: `For ${name}`, sources: [{...slot, reader}, cleaned]})
     const query = `select '${name}' as name, '''+49 30 ${name}' as number, null as city`
-    t.like(await fire(org, await add(template, {source: {...database(), query}})), {outcome: 'done', counts: {rowsWritten: 1}}, name)
+    const {importId, ...firing} = await fire(org, await add(template, {source: {...database(), query}}))
+    t.like(firing, {outcome: 'done', counts: {rowsWritten: 1}}, name)
     const written = house.crm.records('example', 'Accounts').find(({Account_Name}) => Account_Name === name)
     t.like(written, {Account_Number: `'+49 30 ${name}`})
+    const at = `/orgs/${org.org}/imports/${importId}`
+    const [{id, reader: own}] = (await ok(org.call('GET', at), 200)).import.sources
+    const {import: filled} = await ok(org.call('PUT', `${at}/slots`, {companies: id}), 200)
+    t.like(filled.sources[0], {reader: own, sniffed: {convertedFrom: 'query'}}, 'also when a person fills the slot')
   }
 })
 

@@ -1,7 +1,5 @@
 import {createHash, type Hash} from 'node:crypto'
 import {assertTable} from '../../shared/files/assert-table.ts'
-import {jsonReader} from '../../shared/files/json/json-to-csv.ts'
-import type {CsvOptions} from '../../shared/files/reader.ts'
 import {sampleBytes} from '../../shared/files/text/sniff.ts'
 import {type SpooledFile, spool} from '../../shared/runs/results/spool.ts'
 import {fetchSource, fillPlaceholders} from '../../shared/schedules/fetch/main.ts'
@@ -14,8 +12,14 @@ import type {Schedule} from '../../sql/schedules.ts'
 import type {Work} from '../worker.ts'
 
 export type FetchDeps = Work & {outbound: Outbound}
-/** `reader`: the options of a file that Lading wrote from a database query. Those of the template do not apply to it. */
-export type FetchedFile = {name: string; charset?: string | undefined; sha256: string; file: SpooledFile; reader?: CsvOptions | undefined}
+/** `convertedFrom`: set if Lading wrote the file from the rows of a query. The reader options of the template do not apply to it. */
+export type FetchedFile = {
+  name: string
+  charset?: string | undefined
+  sha256: string
+  file: SpooledFile
+  convertedFrom?: 'query' | undefined
+}
 
 /**
  * Downloads the file of this due time into a temporary file. Throws SourceFailure, or NOT_A_TABLE if the server sent a web page, XML, or JSON
@@ -29,7 +33,7 @@ export const fetchFile = async (work: FetchDeps, schedule: Schedule, {dueAt}: Pi
   const {name, contentType, charset, stream} = await fetchSource(outbound, source, {org: schedule.org, limitBytes, signal: work.signal})
   const hash = createHash('sha256')
   const file = await spool(hashed(checked(stream, contentType), hash))
-  return {name, charset, sha256: hash.digest('hex'), file, reader: isQuery(source) ? jsonReader : undefined}
+  return {name, charset, sha256: hash.digest('hex'), file, convertedFrom: isQuery(source) ? 'query' : undefined}
 }
 
 async function* hashed(chunks: AsyncIterable<Uint8Array>, hash: Hash) {

@@ -111,11 +111,12 @@ type AddSourceInput = {slot: TemplateSlot; fetched: FetchedFile; first: Source |
 /** Adds the file to a template slot. If the workbook is stored already, its other sheets are read from the stored file. */
 const add = (work: MakeDeps, place: {org: string; importId: string}, {slot, fetched, first}: AddSourceInput) => {
   const {slot: named, label, reader} = slot
-  if (first && 'sheet' in reader && reader.sheet !== undefined)
+  const {name, convertedFrom, file} = fetched
+  if (first && !convertedFrom && 'sheet' in reader && reader.sheet !== undefined)
     return addForSlot(work, place, named, {fromSource: first.id, sheet: reader.sheet, label})
   // The encoding chosen in the template takes precedence, because servers often send one charset for all files.
   const charset = 'encoding' in reader ? undefined : fetched.charset
-  return addForSlot(work, place, named, {name: fetched.name, label, charset, ownReader: fetched.reader, body: fetched.file.open()!})
+  return addForSlot(work, place, named, {name, label, charset, convertedFrom, body: file.open()!})
 }
 
 const columnsOf = (source: Source) => {

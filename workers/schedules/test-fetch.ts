@@ -2,7 +2,6 @@ import {z} from 'zod'
 import {Refusal} from '../../shared/errors.ts'
 import {ingest} from '../../shared/files/ingest.ts'
 import {parseHere} from '../../shared/files/parser/pool.ts'
-import type {ReaderOptions} from '../../shared/files/reader.ts'
 import {type Drift, findDrift} from '../../shared/mapping/templates/drift.ts'
 import {documentOf} from '../../shared/mapping/templates/template.ts'
 import {SourceFailure} from '../../shared/schedules/fetch/main.ts'
@@ -45,13 +44,12 @@ const readSample = async (work: FetchDeps, {org, id}: Schedule, {fetched, templa
   const parsing = parseHere(work)
   const {slot, reader} = documentOf(template).sources[0]!
   const key = `${org}/test-fetches/${id}`
-  const stated: ReaderOptions = fetched.reader ?? reader
-  const upload = {body: fetched.file.open()!, maxBytes: Number.POSITIVE_INFINITY, storage, key}
-  const isStated = Object.keys(stated).length > 0
+  const {file, charset, convertedFrom} = fetched
+  const isStated = !convertedFrom && Object.keys(reader).length > 0
+  const how = {...(isStated && {reader}), named: {charset}, convertedFrom}
+  const upload = {body: file.open()!, maxBytes: Number.POSITIVE_INFINITY, storage, key, ...how}
   try {
-    const {bytes, found} = await ingest({...upload, ...(isStated && {reader: stated}), named: {charset: fetched.charset}}, file =>
-      parsing.run(org, 'readNew', file),
-    )
+    const {bytes, found} = await ingest(upload, stored => parsing.run(org, 'readNew', stored))
     const source = {fileKey: key, reader: found.reader, cleaning: [], choices: {}, evidence: found.evidence}
     const preview = await parsing.run(org, 'preview', {source, page: {from: 1, limit: mostSampleRows}})
     const {fileColumns, rows} = Preview.parse(JSON.parse(new TextDecoder().decode(preview)))

@@ -7,7 +7,7 @@ import {flattenRecord} from './flatten.ts'
 import {readJsonRecords} from './json-records.ts'
 
 /** The reader options of a CSV file that was made from a JSON file or a database query. */
-export const jsonReader: CsvOptions = {
+export const convertedReader: CsvOptions = {
   encoding: 'utf-8',
   delimiter: ',',
   quote: '"',

@@ -24,6 +24,7 @@ type AddedSource = {
   label: string
   reader?: ReaderOptions | undefined
   named?: NamedEncodings | undefined
+  convertedFrom?: 'query' | undefined
   body: Readable
   /** Runs in the transaction that inserts the source. If the function throws a refusal, neither source nor stored object is kept. */
   onSource?: ((tx: Tx, source: Source) => Promise<void>) | undefined
@@ -35,7 +36,7 @@ type AddedSource = {
  */
 export const addSource = async (
   {db, storage, config, parsing}: SourceDeps,
-  {org, importId, name, label, reader: stated, named, body, onSource}: AddedSource,
+  {org, importId, name, label, reader: stated, named, convertedFrom, body, onSource}: AddedSource,
 ): Promise<ReadSource> => {
   await assertOpen(db, {org, importId})
   parsing.assertRoom(org)
@@ -44,7 +45,7 @@ export const addSource = async (
   const fileKey = `${org}/${importId}/${id}`
   const maxBytes = mostBytesOf(config, limits)
   const how = {...(stated && {reader: stated}), ...(named && {named})}
-  const upload = {body, maxBytes, storage, key: fileKey, ...how}
+  const upload = {body, maxBytes, storage, key: fileKey, convertedFrom, ...how}
   const taken = await ingest(upload, file => parsing.run(org, 'readNew', file)).catch(error => explainLift({db, config}, org, error))
   const {bytes, sha256, found} = taken
   const {findings, corrects, ...read} = found

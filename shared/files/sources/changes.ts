@@ -8,7 +8,7 @@ import {assertRows, type CellChange, editCells, keepEdits, withoutEdits} from '.
 import {Reader, type ReaderOptions} from '../reader.ts'
 import type {FileDeps} from '../stored-file.ts'
 import {describeFindings} from './describe.ts'
-import {evidenceOf, type SourceEvidence} from './evidence.ts'
+import {evidenceOf, isConverted, type SourceEvidence} from './evidence.ts'
 import {type FileRead, readSource} from './read.ts'
 import {answerEncoding, changeReader} from './reader-changes.ts'
 
@@ -22,8 +22,8 @@ export type SourceChanges = {
   /** A null value removes the edit of the cell. */
   cells?: CellChange[] | undefined
   choices?: ChoiceChanges | undefined
-  /** If true, choices for columns that the file does not have are ignored instead of refused. */
-  fittingChoices?: boolean | undefined
+  /** True for the changes of a template slot: ignores choices for columns that the file lacks, and the options of a file that Lading converted. */
+  fromSlot?: boolean | undefined
 }
 
 export type ChangedSource = FileRead & Pick<Source, 'label' | 'cleaning' | 'choices'>
@@ -43,9 +43,10 @@ export const applyUnread = (changing: ApplyChangesInput): ChangedSource | null =
 }
 
 const plan = ({source, changes}: ApplyChangesInput) => {
-  const {label = source.label, reader, keptEncoding, cells = []} = changes
+  const {label = source.label, keptEncoding, fromSlot, cells = []} = changes
   const known = evidenceOf(source)
-  const choices = (changes.fittingChoices ? fittingOf(changes, known) : changes.choices) ?? {}
+  const reader = fromSlot && isConverted(known) ? {} : changes.reader
+  const choices = (fromSlot ? fittingOf(changes, known) : changes.choices) ?? {}
   const current = Reader.parse(source.reader)
   const {reader: choiceChanges, encoding} = changeReader({reader: source.reader, evidence: known}, {...reader}, keptEncoding)
   assertSameFormat(current, reader)

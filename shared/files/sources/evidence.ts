@@ -10,6 +10,9 @@ export type SourceEvidence = Omit<ExaminedFile, 'rows' | 'fileColumns' | 'struck
 /** For a file of 16,384 columns, parsing takes tens of milliseconds. */
 export const evidenceOf = ({evidence}: Pick<Source, 'evidence'>): SourceEvidence => JSON.parse(evidence)
 
+/** Whether Lading wrote the CSV file, from JSON or the rows of a query. */
+export const isConverted = ({sniffed}: Pick<SourceEvidence, 'sniffed'>): boolean => sniffed !== undefined && 'convertedFrom' in sniffed
+
 export type NarrowSource<Key extends ColumnKey> = Omit<Source, 'evidence'> & {
   evidence: Omit<SourceEvidence, 'columns'> & {columns: Pick<SourceEvidence['columns'][number], Key>[]}
 }

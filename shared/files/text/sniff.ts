@@ -19,7 +19,10 @@ export type CsvSniffed = {
   delimiter: string
   delimiterHow: 'stated' | 'sep line' | 'counted' | 'single column'
   skipRows: number
+  /** Set if Lading wrote the file as CSV. The reader options of a template describe another file and do not apply. */
+  convertedFrom?: ConvertedFrom
 }
+export type ConvertedFrom = 'json' | 'query'
 
 /** Encodings that the content type (`charset`) and the template (`kept`) name for a file. */
 export type NamedEncodings = {charset?: string | undefined; kept?: string | undefined}

@@ -18,8 +18,8 @@ type File = {
   name: string
   label?: string | undefined
   reader?: ReaderOptions | undefined
-  /** The options of a file that Lading wrote, such as the rows of a query. Neither `reader` nor the options of the slot apply to it. */
-  ownReader?: ReaderOptions | undefined
+  /** Set if Lading wrote the body from the rows of a query. Neither `reader` nor the options of the slot apply to it. */
+  convertedFrom?: 'query' | undefined
   /** The charset of the request's content type. */
   charset?: string | undefined
   body: Readable
@@ -74,17 +74,17 @@ export const cleanForSlot = async (deps: SourceDeps, place: OfSource, named: str
 const withoutReader = (slot: ImportSlot): ImportSlot => ({...slot, reader: {}}) as ImportSlot
 
 /**
- * Reads the files with the options of the slots, then binds them. Throws if they do not fit. The new reading is kept even then. `keepReader`: the
- * files keep their reader options, because Lading wrote them.
+ * Reads the files with the options of the slots, then binds them. Throws if they do not fit. The new reading is kept even then. Files that Lading
+ * converted to CSV keep their reader options.
  */
-export const fillSlots = async (deps: SourceDeps, place: OfImport, bound: BoundSources[], {keepReader = false} = {}) => {
+export const fillSlots = async (deps: SourceDeps, place: OfImport, bound: BoundSources[]) => {
   const found = await findImport(deps.db, {org: place.org, id: place.importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
   const slots = slotsOf(found)
   for (const {slot: named, sourceId} of bound) {
     const slot = slots.find(one => one.slot === named) ?? refuseSlot(slots, named, [named])
     await findImportSource(deps.db, {...place, sourceId})
-    await readAsSlot(deps, {...place, sourceId}, keepReader ? withoutReader(slot) : slot)
+    await readAsSlot(deps, {...place, sourceId}, slot)
   }
   return deps.db.transaction(async tx => {
     const {import: filled, issues} = await bindWhatFits(tx, {...place, sources: bound})
@@ -112,12 +112,12 @@ const takeForSlot = async (
 ): Promise<ReadSource> => {
   if ('sourceId' in file) return (await findImportSource(deps.db, {...place, ...file})).source
   if ('fromSource' in file) return addSheet(deps, {...place, ...file, label: file.label ?? slot?.label})
-  const {name, label = slot?.label ?? name, reader, ownReader, charset, body, onSource} = file
-  const {kept, reader: ofSlot} = partEncoding(ownReader ?? slot?.reader ?? {})
-  const stated = ownReader ?? (slot ? ({...ofSlot, ...reader} as ReaderOptions) : reader)
-  const named = {charset, kept}
+  const {name, label = slot?.label ?? name, reader, convertedFrom, charset, body, onSource} = file
+  const {kept, reader: ofSlot} = partEncoding(slot?.reader ?? {})
+  const stated = slot ? ({...ofSlot, ...reader} as ReaderOptions) : reader
+  const how = convertedFrom ? {convertedFrom} : {reader: stated, named: {charset, kept}}
   const onSlotSource = onSource && ((tx: Tx, source: Source) => onSource(tx, source, slot?.slot ?? null))
-  return addSource(deps, {...place, name, label, reader: stated, named, body, onSource: onSlotSource})
+  return addSource(deps, {...place, name, label, ...how, body, onSource: onSlotSource})
 }
 
 /** Separates the slot's encoding from the other options, because the file itself may show another encoding. */
@@ -151,5 +151,5 @@ const readIfItFits = async (deps: SourceDeps, place: OfSource, slot: ImportSlot)
 /** Leaves out choices for columns that the file does not have. */
 const readAsSlot = async (deps: SourceDeps, place: OfSource, {reader, cleaning, choices}: ImportSlot): Promise<ReadSource> => {
   const {kept, reader: others} = partEncoding(reader)
-  return editSource(deps, place, {reader: others, keptEncoding: kept, cleaning, choices, fittingChoices: true})
+  return editSource(deps, place, {reader: others, keptEncoding: kept, cleaning, choices, fromSlot: true})
 }
