@@ -66,7 +66,7 @@ export const meanings: Record<Code, string> = {
   TEMPLATE_NAME_TAKEN: 'A shared template has this name. Choose another.',
   TEMPLATE_INVALID: 'The template does not fit the CRM or the libraries. Correct what `issues` lists.',
   TEMPLATE_NEEDS_FILES:
-    'The template takes several files, and a schedule fetches one. Use a template with one file, or one whose files are sheets of one workbook.',
+    'The template takes several files, and a schedule fetches one. Use a template with one file. Unless a query makes the file, sheets of one workbook count as one file.',
   SOURCE_REFUSED: 'The service may not fetch from this address. `issues` names the field. Correct it, or ask the operator.',
   CONNECTION_ENDED: 'The connection to the CRM has ended. Connect again, or choose another connection.',
   FEATURE_FREQUENT_SCHEDULES: 'The plan allows schedules to fire every five minutes at most. `lift` names a plan that allows every minute.',

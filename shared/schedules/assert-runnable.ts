@@ -7,6 +7,7 @@ import {documentOf} from '../mapping/templates/template.ts'
 import {assertMayDelete} from '../runs/confirm-deletes.ts'
 import type {FileSource} from './fetch/main.ts'
 import {fillPlaceholders} from './fetch/main.ts'
+import {isQuery} from './fetch/source.ts'
 import {OutboundFailure} from './outbound/failure.ts'
 import {fits, hostOf, readHost} from './outbound/hosts.ts'
 import {assertPrivate, readUrl} from './outbound/outbound.ts'
@@ -33,17 +34,18 @@ export const assertSourceAllowed = ({PRIVATE_HOSTS, SOURCE_HOSTS}: Hosts, org: s
 
 /**
  * Refuses a template that deletes records, and one that needs several files, because a schedule fetches one file. Sheets of one workbook and sources
- * with equal columns are treated as one file.
+ * with equal columns are treated as one file. A query returns one table, so it cannot fill several sheets.
  */
-export const assertSchedulable = (template: TemplateRow): void => {
+export const assertSchedulable = (template: TemplateRow, source: Pick<FileSource, 'kind'>): void => {
   const {flows, sources} = documentOf(template)
   assertMayDelete(flows, null)
-  const others = sources.slice(1).filter(({reader}) => !('sheet' in reader && reader.sheet !== undefined))
-  const isSame = (columns: string[]) => JSON.stringify(columns) === JSON.stringify(sources[0]!.columns)
-  if (others.some(({columns}) => !isSame(columns)))
+  const needed = sources.map(({columns, reader}) => ({columns, sheet: 'sheet' in reader ? reader.sheet : undefined}))
+  const others = needed.slice(1).filter(({sheet}) => isQuery(source) || sheet === undefined)
+  const keyOf = ({columns, sheet}: (typeof needed)[number]) => JSON.stringify([columns, isQuery(source) ? sheet : null])
+  if (others.some(other => keyOf(other) !== keyOf(needed[0]!)))
     throw new Refusal(
       'TEMPLATE_NEEDS_FILES',
-      `The template takes ${sources.length} files (${sources.map(({label}) => label).join(', ')}), and a schedule fetches one. Save a template for each file, and schedule each`,
+      `The template takes ${sources.length} ${isQuery(source) ? 'tables' : 'files'} (${sources.map(({label}) => label).join(', ')}), and a schedule fetches one. Save a template for each, and schedule each`,
     )
 }
 

@@ -12,6 +12,7 @@ import {Refusal} from '../errors.ts'
 import {findVisible} from '../mapping/templates/find.ts'
 import {assertSchedulable} from './assert-runnable.ts'
 import {isFrequent} from './cron.ts'
+import type {Described} from './fetch/main.ts'
 
 /**
  * The reason why a schedule cannot fire. `stops`: true if the schedule stops until a person changes something, false if only this firing is skipped.
@@ -39,7 +40,7 @@ export const findScheduleStatus = async (db: Db, schedule: Schedule, {by}: Pick<
     )
   const template = await readModules(db, {org, person: createdBy, rank: role, id: templateId})
   if (!template) return stops('TEMPLATE_HIDDEN', 'The creator of this schedule can no longer see its template. Have the template shared')
-  const refusal = findRefusal(template)
+  const refusal = findRefusal(template, schedule)
   if (refusal) return stops(refusal.code, refusal.message)
   const connector = await findOpenConnector(db, schedule, template)
   return typeof connector === 'string' ? {person: createdBy, template, connector} : connector
@@ -56,9 +57,9 @@ const findOpenConnector = async (db: Db, {org, connectorId}: Schedule, template:
 }
 
 /** The template may have changed since the schedule was created. */
-const findRefusal = (template: TemplateRow): Refusal | null => {
+const findRefusal = (template: TemplateRow, {source}: Schedule): Refusal | null => {
   try {
-    assertSchedulable(template)
+    assertSchedulable(template, source as Described)
     return null
   } catch (error) {
     if (error instanceof Refusal) return error

@@ -48,7 +48,7 @@ export const createSchedule = ({db, config}: ScheduleDeps, asker: NamedSchedule,
         'A schedule acts as its creator, and staff who view an org are not its members. Ask a member to create it',
       )
     const id = newId('sch')
-    assertSchedulable(template)
+    assertSchedulable(template, body.source)
     assertSourceAllowed(config, org, body.source)
     const {enabled, ...written} = {...(await shape(tx, {org, template, verify: null}, body)), enabled: body.enabled ?? true}
     if (enabled) await assertMayRun(tx, {org, connector: template.connectorId ?? written.connectorId})
@@ -73,7 +73,7 @@ export const replaceSchedule = ({db, config}: ScheduleDeps, asker: OneSchedule, 
     await assertInterval(tx, org, body)
     const {id} = schedule
     const enabled = body.enabled ?? schedule.enabled
-    assertSchedulable(template)
+    assertSchedulable(template, body.source)
     const nextDueAt = enabled ? nextOf(schedule, body) : null
     const source = merge(config, schedule, body.source)
     assertSourceAllowed(config, org, source)
@@ -109,7 +109,7 @@ export const setEnabled = ({db}: Pick<ScheduleDeps, 'db'>, asker: OneSchedule, e
     if (schedule.enabled === enabled) return schedule
     if (enabled) {
       assertTimes(schedule)
-      assertSchedulable(template)
+      assertSchedulable(template, schedule.source as Described)
       await assertInterval(tx, asker.org, schedule)
       await assertMayRun(tx, {org: asker.org, connector: template.connectorId ?? schedule.connectorId})
     }

@@ -119,7 +119,15 @@ test.serial(
     t.like(await org.call('POST', `${two}/schedules`, body), {status: 409, body: {code: 'TEMPLATE_NEEDS_FILES'}})
     const sheets = [slot, second].map((one, at) => ({...one, reader: {format: 'xlsx', sheet: `Sheet${at + 1}`}}))
     const workbook = await makeTemplate(org, {name: 'Two sheets', sources: sheets})
-    await ok(org.call('POST', `${workbook}/schedules`, body), 201)
+    const {schedule} = await ok(org.call('POST', `${workbook}/schedules`, body), 201)
+    const query = {...body, source: {...database, tls: true}}
+    for (const saved of [
+      await org.call('POST', `${workbook}/schedules`, query),
+      await org.call('PUT', `${workbook}/schedules/${schedule.id}`, query),
+    ]) {
+      t.like(saved, {status: 409, body: {code: 'TEMPLATE_NEEDS_FILES'}})
+      t.regex(saved.body.error, /takes 2 tables \(companies, people\)/)
+    }
 
     const flow = {
       id: 'f',
