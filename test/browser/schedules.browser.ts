@@ -121,9 +121,9 @@ test('a schedule is made from a database query, and a mistake in the query is ex
   assert.deepEqual(visitor.complaints, [])
 })
 
-test('a schedule with unsaved settings is not turned on or off, and a stored password is replaced only with its user', async () => {
+test('a schedule with unsaved settings is not turned on or off, a password needs its user, and a stored query can be removed', async () => {
   const {path, template} = await makeSchedule(made.org, host, {
-    source: {kind: 'https', url: host.source.url, basic: {user: 'ana', password: 'old'}},
+    source: {kind: 'https', url: `${host.source.url}?signature=old`, basic: {user: 'ana', password: 'old'}},
   })
   const visitor = await here.open()
   const {page} = visitor
@@ -136,6 +136,7 @@ test('a schedule with unsaved settings is not turned on or off, and a stored pas
   await page.getByRole('button', {name: 'Save'}).click()
   assert.ok(await page.getByLabel('User', {exact: true}).evaluate(input => (input as any).matches(':invalid')), 'the user is required too')
   await page.getByLabel('User', {exact: true}).fill('ana')
+  await page.getByLabel('Keep the stored part of the URL after “?”').uncheck()
   await page.getByRole('button', {name: 'Save'}).click()
   await page.getByText('Schedule saved').waitFor()
   await page.getByRole('button', {name: 'Turn off'}).click()
@@ -144,7 +145,8 @@ test('a schedule with unsaved settings is not turned on or off, and a stored pas
   host.serve('name,number,city\nHarbour Foods,AC-1,Bilbao\n')
   await page.getByRole('button', {name: 'Fetch a test file now'}).click()
   await page.getByRole('cell', {name: 'Harbour Foods'}).waitFor()
-  assert.equal(host.requests.at(-1)!.authorization, `Basic ${Buffer.from('ana:new').toString('base64')}`)
+  const authorization = `Basic ${Buffer.from('ana:new').toString('base64')}`
+  assert.deepEqual(host.requests.at(-1), {path: '/orders.csv', authorization})
   assert.deepEqual(visitor.complaints, [])
 })
 

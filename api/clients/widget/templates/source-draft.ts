@@ -1,4 +1,7 @@
-/** The typed values of the source from which a schedule fetches its file. An empty text means no value. */
+/**
+ * The typed values of the source from which a schedule fetches its file. An empty text means no value. `removed`: the stored credentials to remove
+ * that the form cannot show.
+ */
 export type SourceDraft = {
   kind: 'https' | 's3' | 'sftp' | 'postgres' | 'mysql'
   url: string
@@ -22,6 +25,7 @@ export type SourceDraft = {
   query: string
   tls: string
   ca: string
+  removed: readonly string[]
 }
 
 export const usualPorts: Record<string, string> = {sftp: '22', postgres: '5432', mysql: '3306'}
@@ -51,6 +55,7 @@ const blank: SourceDraft = {
   query: '',
   tls: 'true',
   ca: '',
+  removed: [],
 }
 
 /** Converts a source from the API to typed values. The API returns the names of stored credentials, but not their values. */
@@ -89,14 +94,14 @@ const placeOf = (url: unknown): string => {
 }
 
 /**
- * Removes the stored query and headers if the URL changes, because the form shows neither of them and the API accepts neither for another place. A
- * query in the new URL replaces the stored one. The headers stay if only the query is new.
+ * Removes the stored query and headers if a person chose so, or if the URL changes, because the API accepts neither for another place. A query in the
+ * new URL replaces the stored one. The headers stay if only the query is new.
  */
-const httpsOf = ({url, letIn, bearer, user, password}: SourceDraft, stored: ShownSource | null) => {
+const httpsOf = ({url, letIn, bearer, user, password, removed}: SourceDraft, stored: ShownSource | null) => {
   const kept = stored?.credentials ?? []
   const [typed, saved] = [placeOf(url), placeOf(stored?.url)]
   const isSamePath = typed.replace(/[?#].*/, '') === saved
-  const hidden = [...(typed === saved ? [] : ['query']), ...(isSamePath ? [] : ['headers'])].filter(name => kept.includes(name))
+  const hidden = [...removed, ...(typed === saved ? [] : ['query']), ...(isSamePath ? [] : ['headers'])].filter(name => kept.includes(name))
   return {
     kind: 'https',
     url,

@@ -1,6 +1,6 @@
 import {html} from '../html.ts'
 import {t} from '../text/schedules.ts'
-import {Select, TextArea, TextField} from '../ui/field.ts'
+import {Check, Select, TextArea, TextField} from '../ui/field.ts'
 import {type SourceDraft, usualPorts} from './source-draft.ts'
 
 type FieldsProps = {draft: SourceDraft; kept: readonly string[]; set: (change: Partial<SourceDraft>) => void}
@@ -30,8 +30,20 @@ const keptHint = (kept: readonly string[], name: string) => (kept.includes(name)
 /** A stored user and password are replaced together, because the API returns neither of them. */
 const needsBasic = ({user, password}: SourceDraft, kept: readonly string[]) => user !== '' || password !== '' || !kept.includes('basic')
 
+/** The stored credentials that have no input, each with the label of the choice to keep it. */
+const hidden = [
+  {name: 'query', label: t.keepTheStoredQuery},
+  {name: 'headers', label: t.keepTheStoredHeaders},
+]
+
 const Https = ({draft, kept, set}: FieldsProps) => html`
   <${TextField} label=${t.url} hint=${t.mayContainTheDueDateForExample} type="url" required value=${draft.url} onInput=${(url: string) => set({url})} />
+  ${hidden
+    .filter(({name}) => kept.includes(name))
+    .map(({name, label}) => {
+      const others = draft.removed.filter(one => one !== name)
+      return html`<${Check} label=${label} hint=${t.anotherUrlRemovesIt} checked=${!draft.removed.includes(name)} onChange=${(keeps: boolean) => set({removed: keeps ? others : [...others, name]})} />`
+    })}
   <${Select}
     label=${t.authentication}
     value=${draft.letIn}
