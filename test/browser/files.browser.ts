@@ -63,6 +63,34 @@ for (const [name, options] of Object.entries({
     assert.deepEqual(visitor.complaints, [])
   })
 
+test('a row whose open quote swallowed other rows is written only after a person keeps its cells', async () => {
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, session)
+  await person.makeImport(page, 'Open quote')
+  const lines = ['Last Name,Company,City', 'Acker,Nord,Kiel', 'Brandt,"Sud', 'Costa,West,Vigo', 'Dias,"Ost",Faro']
+  await person.chooseFile(page, person.csvFile('open.csv', `${lines.join('\n')}\n`))
+  const card = person.sourceCard(page, 'open.csv')
+  await card.getByText('In 1 row, first in row 2, a cell of several lines may contain other rows.').waitFor()
+  await assertAccessible(page, 'a file with an open quote')
+  await person.matchInto(page, 'Leads')
+  await person.chooseExisting(page, 'Always add')
+  await person.review(page)
+  const sum = page.locator('#review-sum')
+  await sum.filter({hasText: /^\s*1 ready/}).waitFor()
+  await person.stepTo(page, 'Match')
+  await card.getByRole('button', {name: 'Import the cells as they are'}).click()
+  await card.getByText('A quote seems not to be closed').waitFor({state: 'detached'})
+  await person.review(page)
+  await sum.filter({hasText: /^\s*2 ready/}).waitFor()
+  await person.writeRows(page)
+  await person.runEnded(page, /^Imported$/)
+  await person.assertAccount(page, '2 created = 2 rows')
+  const companies = here.world.crm.records('example', 'Leads').map(({Company}) => Company)
+  assert.deepEqual(companies.slice(-2), ['Nord', '"Sud\nCosta,West,Vigo\nDias,"Ost"'])
+  assert.deepEqual(visitor.complaints, [])
+})
+
 test('a large file is read with other options without uploading a part twice, also after a lost connection', async () => {
   const visitor = await here.open()
   const {page} = visitor
