@@ -131,6 +131,7 @@ export const pagesOf = ({type, data}: Body, publicUrl: string): [name: string, u
     schedule: template && schedule && `templates/${template}/schedules/${schedule}`,
     template: template && `templates/${template}`,
     endpoint: endpoint && 'settings/notices',
+    planPage: /^(billing|usage)\./.test(type) && 'settings/plan',
   }
   return Object.entries(paths).flatMap(([name, path]) => (path ? [[name, pageOf(publicUrl, path)]] : []))
 }

@@ -17,7 +17,8 @@ const cases: [type: string, data: object, pages: Record<string, string>][] = [
   ['plan.waiting', {import: 'imp_1', run: 'run_1'}, {run: 'imports/imp_1/review?run=run_1', import: 'imports/imp_1'}],
   ['schedule.failed', scheduled, {schedule: 'templates/tpl_1/schedules/sch_1', template: 'templates/tpl_1'}],
   ['webhook.disabled', {endpoint: 'whk_1'}, {endpoint: 'settings/notices'}],
-  ['usage.rows', {percent: 80}, {}],
+  ['usage.rows', {percent: 80}, {planPage: 'settings/plan'}],
+  ['billing.payment_failed', {invoice: 'in_1'}, {planPage: 'settings/plan'}],
 ]
 
 test('e-mails and chat messages link to pages of the widget, and leave out what has no page', t => {
