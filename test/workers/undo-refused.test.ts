@@ -171,3 +171,20 @@ test.serial('an undo keeps the value of a patch that waited for the rate limit w
   await undoRun(org, {path, run})
   t.deepEqual(citiesOf(numbers), ['Rome', 'Paris'])
 })
+
+test.serial('an undo restores subform rows of an unanswered write although a retry then wrote them to another record', async t => {
+  for (const code of ['Vi-1', 'Vi-2']) here.crm.create('example', 'Orders', [{Name: code, Code: code, Order_Lines: [{Product: 'Old'}]}])
+  loseThenRefuse('/crm/v8/Orders', 2)
+  const files = {orders: orderSheet(['Vi-1', 'Vi-2']), lines: lineSheet([['Vi-1', 'A']])}
+  const {path, ids, run} = await runFiles(org, files, [orders(), lines()])
+  t.deepEqual(productsOf(here, 'Vi-1'), ['A'])
+  await ok(org.call('PATCH', `${path}/sources/${ids.lines}/cells`, {cells: [{row: 1, column: 'order', value: 'Vi-2'}]}), 200)
+  await here.ahead('10 minutes')
+  const {run: begun} = await ok(org.call('POST', `${path}/runs`, {retryOf: run.id}), 202)
+  const retry = await untilEnded(org.call, `${path}/runs/${begun.id}`)
+  t.like(retry.counts, {Order_Lines: {updated: 1}})
+  t.deepEqual(productsOf(here, 'Vi-2'), ['A'])
+  await undoRun(org, {path, run: retry})
+  await undoRun(org, {path, run})
+  t.deepEqual([productsOf(here, 'Vi-1'), productsOf(here, 'Vi-2')], [['Old'], ['Old']])
+})

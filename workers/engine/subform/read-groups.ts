@@ -97,7 +97,7 @@ export const composeMembers = async (ctx: Context, flow: CompiledSubformFlow, ro
     const [end, entry] = [ends.get(rowNumber), open.get(rowNumber)]
     const isDone = hasEnded(run.no, end?.outcome, entry)
     if (isRow(one) && entry) resumeMember(run.no, one, entry)
-    else if (isRow(one) && end && isDone) continueFrom(one, end)
+    if (isRow(one) && end && isDone && (!entry || WRITTEN.has(end.outcome))) continueFrom(one, end)
     return {
       composed: one,
       isIn: isInRange(snapshot.rows, rowNumber),
@@ -127,6 +127,7 @@ const hasEnded = (run: number, outcome: OutcomeName | undefined, entry: Unsettle
  */
 const resumeMember = (run: number, row: ImportRow, entry: UnsettledRow) => {
   row.open = true
+  row.lostUpdate = entry.target
   if (entry.run !== run) return
   Object.assign(row, {counted: countedAs(entry.kind), attempt: entry.attempt, unansweredSends: 1})
 }

@@ -6,7 +6,7 @@ import {type CompiledFlow, STEP_CODES} from '../model.ts'
 import {logOutcome} from '../settle/log-entries.ts'
 import {addUnansweredNote} from '../settle/refusal-words.ts'
 import type {SettlementParts} from '../settle/settler.ts'
-import {admissionOf, countUnanswered, maySendAgain, type NextStep, type Op} from '../settle/verdict.ts'
+import {admissionOf, closeUnsettled, countUnanswered, maySendAgain, type NextStep, type Op} from '../settle/verdict.ts'
 
 /**
  * One record whose subform rows a request replaces. `record`: the record's id. `keys`: the keys of the rows to write, in order; for an undo,
@@ -50,9 +50,11 @@ export const judgeReplaced = (
   const name = {module: flow.module.no, key: row.key}
   row.attempt++
   const {attempt} = row
-  const entry = {...name, flow: flow.no, number: row.number, target: record, hasUniqueKey: false, attempt}
+  const target = row.lostUpdate ?? record
+  const entry = {...name, flow: flow.no, number: row.number, target, hasUniqueKey: false, attempt}
   if (!answer.ok && answer.crm.unanswered) {
     countUnanswered(row)
+    row.lostUpdate = target
     unit!.isLost = mayGoOn(answer.crm)
     const {code} = answer.crm
     logOutcome({flow, settled}, row, 'unanswered', {attempt, recordId: record, code, message: describeProblem(answer.crm)})
@@ -75,7 +77,6 @@ export const judgeReplaced = (
       return 'end'
     }
   }
-  if (row.open) settled.closed.push(name)
-  row.open = false
+  closeUnsettled({flow, settled}, row, answer.ok ? record : null)
   return 'end'
 }
