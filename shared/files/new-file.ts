@@ -5,7 +5,16 @@ import type {Storage} from '../storage/storage.ts'
 import {openCsv} from './csv/csv-file.ts'
 import {type ExaminedFile, examine} from './examine.ts'
 import {convertedReader, convertJson} from './json/json-to-csv.ts'
-import {type CsvOptions, type CsvReader, keepDecimals, type Reader, type ReaderOptions, withDecimals, type XlsxOptions} from './reader.ts'
+import {
+  type CsvOptions,
+  type CsvReader,
+  keepDecimals,
+  keepOpenQuotes,
+  type Reader,
+  type ReaderOptions,
+  withDecimals,
+  type XlsxOptions,
+} from './reader.ts'
 import {openBadBytes} from './text/bad-bytes.ts'
 import {openSurvey, type Survey} from './text/byte-survey.ts'
 import {decideEncoding} from './text/decide-encoding.ts'
@@ -92,11 +101,13 @@ const readWorkbook = async ({storage, limits}: NewFileDeps, {key, reader: option
   return {reader, sniffed: {sheet: sheet.name, how, ...(passed !== null && {passed}), sheets: counted}, ...examined, corrects}
 }
 
-type CsvFindings = ExaminedFile & {reader: CsvReader; sniffed: CsvSniffed}
+type ReadCsv = ExaminedFile & {reader: CsvReader}
+type CsvFindings = ReadCsv & {sniffed: CsvSniffed}
 
 const readText = async (deps: NewFileDeps, file: NewFile): Promise<FileFindings> => {
   const {sample, rest} = await sampleOf(await deps.storage.read(file.key))
-  const {reader, sniffed} = resolveReader(sample, file.reader as CsvOptions | undefined, file.named)
+  const stated = {openQuotes: 'refuse', ...file.reader} as CsvOptions
+  const {reader, sniffed} = resolveReader(sample, stated, file.named)
   const survey = openSurvey()
   async function* surveyed() {
     for await (const chunk of rest) {
@@ -105,15 +116,15 @@ const readText = async (deps: NewFileDeps, file: NewFile): Promise<FileFindings>
     }
   }
   const guards = {found: false}
-  const begun = {reader, sniffed, ...(await readCsv(surveyed(), reader, guards))}
+  const begun = {sniffed, ...(await readCsv(surveyed(), reader, guards))}
   if (guards.found) return readText(deps, {...file, reader: {...file.reader, apostrophes: 'remove'} as CsvOptions})
-  const settled = await settleEncoding(deps, {sample, begun, survey: survey.end()}, file)
+  const settled = await settleEncoding(deps, {sample, begun, survey: survey.end()}, {...file, reader: stated})
   const {reasons, encoding, skipRows} = settled.reader
   return reasons === 'keep' ? settled : {...settled, corrects: findOriginIn(decodeSample(sample, encoding), skipRows)}
 }
 
 /** Sets `guards.found` if `apostrophes` is not set and a cell has an apostrophe that failed.csv or results.csv puts before a text like a formula. */
-const readCsv = async (bytes: AsyncIterable<Uint8Array>, reader: CsvReader, guards = {found: false}): Promise<ExaminedFile> => {
+const readCsv = async (bytes: AsyncIterable<Uint8Array>, reader: CsvReader, guards = {found: false}): Promise<ReadCsv> => {
   const bad = openBadBytes()
   const {rows, ...table} = await openCsv(bytes, reader, bad)
   async function* watched() {
@@ -123,7 +134,7 @@ const readCsv = async (bytes: AsyncIterable<Uint8Array>, reader: CsvReader, guar
     }
   }
   const examined = await examine({...table, rows: watched()}, null)
-  return {...examined, text: {bad: bad.found()}}
+  return {reader: keepOpenQuotes(reader, table), ...examined, text: {bad: bad.found()}}
 }
 
 type StartedReading = {sample: Uint8Array; begun: CsvFindings; survey: Survey}
@@ -143,7 +154,7 @@ const settleEncoding = async (
   if (encoding === begun.reader.encoding) return {...decided, text: {bad: begun.text?.bad ?? null, candidates}}
   const {reader, sniffed} = resolveReader(sample, {...(stated as CsvOptions | undefined), encoding})
   const examined = await readCsv(await storage.read(key), reader)
-  return {reader, sniffed: {...sniffed, how: 'fallback'}, ...examined, text: {bad: examined.text?.bad ?? null, candidates}}
+  return {sniffed: {...sniffed, how: 'fallback'}, ...examined, text: {bad: examined.text?.bad ?? null, candidates}}
 }
 
 /** Reads the first 64 KiB of a file as a sample for the sniffer. `rest` yields all bytes of the file, including the sample. */

@@ -1,3 +1,4 @@
+import {isDeepStrictEqual} from 'node:util'
 import {z} from 'zod'
 import {findEncoding} from './text/encoding.ts'
 
@@ -40,7 +41,7 @@ const csv = {
   openQuotes: z
     .enum(['refuse', 'keep'])
     .describe(
-      'What to do with a row that seems to have an open quote: text follows the closing quote of a cell of several lines, so the cell may contain other rows. `refuse`, the default: the row fails. `keep`: the cell is read as it is',
+      'What to do with a row that seems to have an open quote: text follows the closing quote of a cell of several lines, so the cell may contain other rows. `refuse`, the default for a new file with such a row: the row fails. `keep`: the cell is read as it is',
     ),
   headerRow: z.boolean().describe('Whether the first row has the column names; `false` names the columns by number'),
   skipRows: z
@@ -87,7 +88,8 @@ const CsvReader = z
     delimiter: csv.delimiter.default(','),
     quote: csv.quote.default('"'),
     strictQuotes: csv.strictQuotes.default(false),
-    // The key is absent unless a user sets it, because older builds do not know the key.
+    // The key is absent if no cell has an open quote, because older builds do not know the key. It is also absent if an older build read the file, so
+    // that a retry reads the same values as its run: rows with an open quote are then kept.
     openQuotes: csv.openQuotes.optional(),
     headerRow: csv.headerRow.default(true),
     skipRows: csv.skipRows.default(0),
@@ -160,4 +162,19 @@ export const withDecimals = <Options extends Decimals>({
 export const keepDecimals = <Options extends Decimals>(options: Options, {decimals}: {decimals: {found: boolean}}): Options => {
   const {decimals: _, ...rest} = options
   return decimals.found ? options : (rest as Options)
+}
+
+/** Removes `openQuotes` if no cell that was read has an open quote. */
+export const keepOpenQuotes = ({openQuotes, ...rest}: CsvReader, found: {openQuotes?: {found: boolean} | undefined}): CsvReader => ({
+  ...rest,
+  ...(found.openQuotes?.found && openQuotes && {openQuotes}),
+})
+
+/**
+ * Whether `after` reads each row as `before` did, or only keeps rows with an open quote that `before` refused. A reader that refuses rows which
+ * `before` kept is not alike: without them, cleaning would no longer exclude rows that repeat them.
+ */
+export const readsAlike = (before: unknown, after: unknown): boolean => {
+  const [{openQuotes: was, ...one}, {openQuotes: is, ...other}] = [before, after] as [CsvOptions, CsvOptions]
+  return isDeepStrictEqual(one, other) && (was === 'refuse' || is !== 'refuse')
 }

@@ -30,12 +30,13 @@ export type FileRow = {
 
 /**
  * An opened table. `rows` must be read to its end or closed with `return()`. After `rows` has ended, `proposeHeader` returns a later row that
- * looks like the header, or null.
+ * looks like the header, or null. `openQuotes`: whether a cell that was read has an open quote. Workbooks have none.
  */
 export type Table = {
   columns: string[]
   rows: AsyncGenerator<FileRow[], void, undefined>
   proposeHeader?: (() => HeaderProposal | null) | undefined
+  openQuotes?: {found: boolean} | undefined
 }
 
 export const chunkRows = 500
@@ -70,6 +71,6 @@ export const uniqueNames = (names: string[]) => {
 
 /** Says why the cells of a ragged row cannot be changed one by one. */
 export const describeMisfit = ({openQuote}: Pick<FileRow, 'openQuote'>) =>
-  openQuote ? 'has a quote that is not closed' : 'has more or fewer cells than the header'
+  openQuote ? 'has a quote that seems not to be closed' : 'has more or fewer cells than the header'
 
 export const charactersIn = (cells: string[]) => cells.reduce((sum, cell) => sum + cell.length, 0)

@@ -34,7 +34,8 @@ export const openFile = async (
   const {table, workbook} = await openTable(deps, {key: fileKey, reader: Reader.parse(reader), numbersOf, bad})
   try {
     const fileCharacters = workbook ? deps.config.WORKBOOK_LIMIT_BYTES : deps.config.FILE_LIMIT_BYTES
-    return {...cleaned(table, steps, {fileCharacters}), proposeHeader: table.proposeHeader, fileColumns: table.columns, workbook}
+    const {columns: fileColumns, proposeHeader, openQuotes} = table
+    return {...cleaned(table, steps, {fileCharacters}), proposeHeader, openQuotes, fileColumns, workbook}
   } catch (error) {
     await table.rows.return()
     throw error

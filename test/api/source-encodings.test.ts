@@ -155,8 +155,11 @@ test('a source whose encoding an earlier build assumed needs a choice of its enc
   t.deepEqual(namesOf('PRE-'), ['Jörg'])
 })
 
+const openQuoted = (prefix: string) =>
+  Buffer.from(`name,number,city\nAnn,${prefix}1,"Köln\nBen,${prefix}2,Bonn\nEve,${prefix}3,"Trier"\nZoe,${prefix}4,Ulm\n`)
+
 test('rows with an open quote are a problem until a person keeps them, which a template does not', async t => {
-  const {path, at} = await addMapped(Buffer.from('name,number,city\nAnn,OQ-1,"Köln\nBen,OQ-2,Bonn\nEve,OQ-3,"Trier"\nZoe,OQ-4,Ulm\n'))
+  const {path, at} = await addMapped(openQuoted('OQ-'))
   const {source} = await ok(org.call('GET', at), 200)
   t.like(source, {rows: 2, ragged: {count: 0}, openQuotes: {count: 1, firstRow: 1}, problems: [{kind: 'quote'}]})
   t.deepEqual(
@@ -168,6 +171,29 @@ test('rows with an open quote are a problem until a person keeps them, which a t
   const fromImport = path.split('/').at(-1)
   const {template} = await ok(org.call('POST', `/orgs/${org.org}/templates`, {fromImport, name: 'No open quotes'}), 201)
   t.false('openQuotes' in template.sources[0].reader)
+})
+
+test('the acceptance of open quotes keeps edited cells, and ends with an option that can give open quotes to other rows', async t => {
+  const {at, source} = await add(openQuoted('OE-'))
+  t.is(source.reader.openQuotes, 'refuse')
+  const change = async (body: object, to = at) => (await ok(org.call('PATCH', to, body), 200)).source
+  const {cleaning} = await change({cells: [{row: 2, column: 'city', value: 'Neu-Ulm'}]}, `${at}/cells`)
+  const kept = await change({reader: {openQuotes: 'keep'}})
+  t.deepEqual([kept.reader.openQuotes, kept.cleaning], ['keep', cleaning])
+  t.is((await change({reader: {shortRows: 'fill'}})).reader.openQuotes, 'keep')
+  t.is((await change({reader: {comment: '#'}})).reader.openQuotes, 'refuse')
+  t.false('openQuotes' in (await change({reader: {openQuotes: 'keep', quote: "'"}})).reader, 'the file has no such row')
+})
+
+test('rows with an open quote of a file that an earlier build read are read and run as before, until an option changes', async t => {
+  const {path, at, source} = await addMapped(openQuoted('OLDQ-'))
+  await here.hot.query(`update sources set reader = reader - 'openQuotes', evidence = evidence - 'openQuotes' where id = $1`, [source.id])
+  await ok(org.call('PATCH', `${at}/cells`, {cells: [{row: 1, column: 'name', value: 'Anna'}]}), 200)
+  t.like(await finish(path), {stop: null, counts: {Accounts: {created: 2, failed: 0}}})
+  t.deepEqual(namesOf('OLDQ-'), ['Anna', 'Zoe'])
+  t.like(await ok(org.call('GET', at), 200), {source: {problems: []}})
+  const changed = await ok(org.call('PATCH', at, {reader: {shortRows: 'fill'}}), 200)
+  t.like(changed.source, {reader: {openQuotes: 'refuse'}, problems: [{kind: 'quote'}]})
 })
 
 test('a template keeps a chosen encoding, and not the acceptance of invalid bytes', async t => {

@@ -25,12 +25,16 @@ export const openCsv = async (
     start.push(piece.subarray(0, startBytes - bytesKept))
     bytesKept += piece.length
   }
-  const open = new Set<number>()
-  const records = recordsOf(bytes, reader, bad?.addPlaces, keepStart, record => open.add(record))
+  const [open, openQuotes] = [new Set<number>(), {found: false}]
+  const onOpenQuote = (record: number) => {
+    open.add(record)
+    openQuotes.found = true
+  }
+  const records = recordsOf(bytes, reader, bad?.addPlaces, keepStart, onOpenQuote)
   const rows = rowsOf(records, reader, {bad, open}, header => (columns = header))
   // The first `next()` reads up to the header. Only a started generator closes `bytes` when `return()` is called.
   await rows.next()
-  return {columns, rows, proposeHeader: () => proposeCsvHeader(Buffer.concat(start).toString(), reader)}
+  return {columns, rows, proposeHeader: () => proposeCsvHeader(Buffer.concat(start).toString(), reader), openQuotes}
 }
 
 const startBytes = 65_536
@@ -50,7 +54,7 @@ async function* rowsOf(
   const unguarded = (cells: string[]) => (reader.apostrophes === 'remove' ? cells.map(unguardCell) : cells)
   const own = (cells: string[]) => (reader.reasons === 'remove' ? cells.slice(reasonColumns.length) : cells)
   const restored = (cells: string[], row: number) => unguarded(own(bad?.restore(cells, row) ?? cells))
-  const isOpen = (row: number) => open.delete(above + (reader.headerRow ? row : row - 1)) && reader.openQuotes !== 'keep'
+  const isOpen = (row: number) => open.delete(above + (reader.headerRow ? row : row - 1)) && reader.openQuotes === 'refuse'
   const read = (cells: string[], row: number): FileRow =>
     isOpen(row) ? {rowNumber: row, cells: restored(cells, row), ragged: true, openQuote: true} : fit!(restored(cells, row), row)
   for await (const records of pieces) {
@@ -93,7 +97,7 @@ const noNames = () =>
 const openHeader = () =>
   new Refusal(
     'FILE_QUOTE',
-    'A quote in the header is not closed on the same line. Close it, or set quote to null if this file does not use quotes',
+    'A quote in the header seems not to be closed. Close it, set quote to null if quotes mean nothing, or set openQuotes to keep if the header is right',
     {row: 0},
   )
 

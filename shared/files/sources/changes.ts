@@ -5,12 +5,12 @@ import {findOrigin} from '../../runs/results/reason-columns.ts'
 import {type ChoiceChanges, Choices, numbersChosen} from '../choices.ts'
 import {Cleaning, namesRows} from '../cleaning/cleaning.ts'
 import {assertRows, type CellChange, editCells, keepEdits, withoutEdits} from '../cleaning/edit-cells.ts'
-import {Reader, type ReaderOptions} from '../reader.ts'
+import {Reader, type ReaderOptions, readsAlike} from '../reader.ts'
 import type {FileDeps} from '../stored-file.ts'
 import {describeFindings} from './describe.ts'
 import {evidenceOf, isConverted, type SourceEvidence} from './evidence.ts'
 import {type FileRead, readSource} from './read.ts'
-import {answerEncoding, changeReader} from './reader-changes.ts'
+import {answerEncoding, changeReader, isRenumbered} from './reader-changes.ts'
 
 export type SourceChanges = {
   label?: string | undefined
@@ -54,7 +54,7 @@ const plan = ({source, changes}: ApplyChangesInput) => {
   const cleaned = Cleaning.parse(source.cleaning)
   const stored = isRenumbered(current, choiceChanges) ? cleaned.filter(step => !namesRows(step)) : cleaned
   const given = changes.cleaning ? keepEdits(changes.cleaning, stored) : stored
-  const cleaning = editCells(isReread ? withoutEdits(given) : given, cells)
+  const cleaning = editCells(readsAlike(current, choiceChanges) ? given : withoutEdits(given), cells)
   const before = Choices.parse(source.choices)
   const chosen = {...before, ...choices}
   const isSame = !isReread && isDeepStrictEqual(cleaning, source.cleaning) && readNumbersAlike(current, before, chosen)
@@ -71,12 +71,6 @@ const plan = ({source, changes}: ApplyChangesInput) => {
     unchanged: {reader: current, rows: source.rows, evidence: known},
     apply,
   }
-}
-
-/** Whether the readers may give another number to a row. Steps that name rows by number then do not fit the file. */
-const isRenumbered = (before: object, after: object) => {
-  const [one, other] = [new Map(Object.entries(before)), new Map(Object.entries(after))]
-  return ['sheet', 'range', 'headerRow', 'skipRows', 'delimiter', 'quote', 'comment'].some(name => one.get(name) !== other.get(name))
 }
 
 /** Drops choices for columns that are neither in the file nor made by a split of the changed cleaning. */

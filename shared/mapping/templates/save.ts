@@ -72,7 +72,7 @@ const shapeSource = (source: NarrowSource<'name'>, slot: string, at: number): {s
       ? [`${label}: rows excluded by number, because the next file has other rows there`]
       : []),
     ...('badBytes' in reader ? [`${label}: accepting bytes that are not valid in its encoding`] : []),
-    ...('openQuotes' in reader ? [`${label}: what to do with rows that have an open quote`] : []),
+    ...('openQuotes' in reader && reader.openQuotes === 'keep' ? [`${label}: accepting rows that have an open quote`] : []),
   ]
   return {
     slot: {
@@ -102,8 +102,8 @@ const chosenHow = ['stated', 'content type', 'template']
 
 /**
  * Returns the reader options that a template keeps. Leaves out what the sniffer detects in each new file: its encoding, a `sep=` line, the reason
- * columns of failed.csv, its only sheet, its decimals. Also leaves out the acceptance of bad bytes and open quotes, which
- * applies to one file only.
+ * columns of failed.csv, its only sheet, its decimals. Also leaves out the acceptance of bad bytes and open quotes, which a
+ * person gave for one file.
  */
 const statedOf = (reader: Reader, sniffed: SniffedFile | undefined): ReaderOptions => {
   if (reader.format === 'xlsx') {

@@ -96,28 +96,33 @@ test('a quote inside an unquoted cell is kept', async t => {
 })
 
 const swallowing = 'id,name,city\n1,"Big" Joe,A\n2,"Sam,B\n3,Ann,C\n4,Lee,D\n5,"Eve",E\n6,Zoe,F\n'
+const refuse = {openQuotes: 'refuse'} as const
 const openRows = (rows: FileRow[]) => rows.filter(({openQuote}) => openQuote).map(({rowNumber, ragged}) => [rowNumber, ragged])
 
 test('a row whose open quote swallowed other rows is marked as ragged with an open quote', async t => {
   for (const size of [1, 7, 65_536]) {
-    const {rows} = await readAll(inPieces(swallowing, size))
+    const {rows} = await readAll(inPieces(swallowing, size), refuse)
     t.deepEqual([rows.length, openRows(rows)], [3, [[2, true]]])
-    t.deepEqual(openRows((await readAll(inPieces(swallowing, size), {headerRow: false})).rows), [[3, true]])
+    t.deepEqual(openRows((await readAll(inPieces(swallowing, size), {...refuse, headerRow: false})).rows), [[3, true]])
   }
 })
 
-test('a row with an open quote is an ordinary row if a person keeps such cells, and so are cells quoted correctly', async t => {
-  const kept = await readAll(inPieces(swallowing), {openQuotes: 'keep'})
-  t.deepEqual(kept.rows[1], {rowNumber: 2, cells: ['2', '"Sam,B\n3,Ann,C\n4,Lee,D\n5,"Eve"', 'E'], ragged: false})
+test('a row with an open quote is an ordinary row if a person keeps such cells or an earlier build read the file, and so are cells quoted correctly', async t => {
+  for (const options of [{openQuotes: 'keep'} as const, {}]) {
+    const {rows} = await readAll(inPieces(swallowing), options)
+    t.deepEqual(rows[1], {rowNumber: 2, cells: ['2', '"Sam,B\n3,Ann,C\n4,Lee,D\n5,"Eve"', 'E'], ragged: false})
+  }
   for (const cell of ['"""Hi""\nthere"', '"a\r\n""b"""', '"Joe" Smith', '5" x']) {
-    const {rows} = await readAll(inPieces(`id,name\n1,${cell}\n2,"Eve"\n`))
+    const {rows} = await readAll(inPieces(`id,name\n1,${cell}\n2,"Eve"\n`), refuse)
     t.deepEqual([rows.length, openRows(rows)], [2, []])
   }
 })
 
 test('a header whose open quote swallowed rows is refused', async t => {
-  const {code, extra} = (await t.throwsAsync(readAll(inPieces('id,"name\n1,Ann\n2,"Eve"\n3,Zoe\n')), {instanceOf: Refusal})) as Refusal
-  t.deepEqual([code, extra], ['FILE_QUOTE', {row: 0}])
+  const {code, extra, message} = (await t.throwsAsync(readAll(inPieces('id,"name\n1,Ann\n2,"Eve"\n3,Zoe\n'), refuse), {
+    instanceOf: Refusal,
+  })) as Refusal
+  t.deepEqual([code, extra, /openQuotes to keep/.test(message)], ['FILE_QUOTE', {row: 0}, true])
 })
 
 test('with quote null, quotes have no meaning', async t => {
