@@ -3,7 +3,7 @@ import {join} from 'node:path'
 import {PassThrough} from 'node:stream'
 import test from 'ava'
 import {csv, openCorrections} from '../support/corrections.ts'
-import {leads, ok, openOrg, runImport, untilEnded} from '../support/importing.ts'
+import {leads, ok, openOrg, prepareImport, runImport, untilEnded} from '../support/importing.ts'
 import {startTestDeployment} from '../support/test-deployment.ts'
 import {until} from '../support/until.ts'
 import {type Cell, writeWorkbook} from '../support/workbook.ts'
@@ -44,6 +44,32 @@ test.serial('rows with too few or too many cells prevent no correction of other 
     t.regex(error, said)
   }
   t.like((await retry(path, run)).counts.Leads, {created: 1, failed: 2})
+})
+
+const openQuoted = (staff: string) =>
+  `name,company,mail,staff\nOne,"First\nand "Co",one@quote.example,1\nTwo,Second,two@quote.example,${staff}\nSix,Sixth,six@quote.example,6\n`
+
+test.serial('rows with an open quote that a person accepts after the run are written by a retry, beside corrected rows', async t => {
+  const {path, source, run} = await runImport(org, {csv: openQuoted('many'), flow: leads})
+  t.like(run.counts.Leads, {created: 1, failed: 2})
+  const set = (openQuotes: string) => ok(org.call('PATCH', `${path}/sources/${source.id}`, {reader: {openQuotes}}), 200)
+  await set('keep')
+  t.like(await ok(correct(path, run, openQuoted('2')), 200), {rows: 1, cells: 1, matchedBy: 'order'})
+  const second = await retry(path, run)
+  t.like(second.counts.Leads, {created: 2, inherited: 1, failed: 0})
+  await set('refuse')
+  t.is((await ok(org.call('POST', `${path}/runs`, {retryOf: second.id}), 409)).code, 'SNAPSHOT_CHANGED')
+  await set('keep')
+  t.like((await retry(path, second)).counts.Leads, {created: 0, inherited: 3})
+})
+
+test.serial('a corrected file may contain the open quote of a file that an earlier build read', async t => {
+  const {path, source} = await prepareImport(org, {csv: openQuoted('many').replaceAll('@quote', '@older'), flow: leads})
+  await here.hot.query(`update sources set reader = reader - 'openQuotes' where id = $1`, [source.id])
+  const {run: started} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  const run = await untilEnded(org.call, `${path}/runs/${started.id}`)
+  t.like(run.counts.Leads, {created: 2, failed: 1})
+  t.like(await ok(correct(path, run, openQuoted('2').replaceAll('@quote', '@older')), 200), {rows: 1, cells: 1, matchedBy: 'order'})
 })
 
 test.serial('failed.csv is refused if a choice changed its numbers since the run', async t => {

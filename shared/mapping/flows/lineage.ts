@@ -1,6 +1,6 @@
-import {isDeepStrictEqual} from 'node:util'
 import {z} from 'zod'
 import {Refusal} from '../../errors.ts'
+import {readsAlike} from '../../files/reader.ts'
 import {OnEdited} from './edits.ts'
 
 /**
@@ -30,15 +30,15 @@ type ReadColumns = {id: string; label: string; sha256: string; reader: unknown}
 
 /**
  * Extends the lineage for a chain's next run, or creates it for the first run. Throws SNAPSHOT_CHANGED for a flow whose file or reader changed,
- * because the same row numbers would mean other rows. Also throws for a changed module: the run would not find the records of earlier runs, and so
- * would write every row again.
+ * because the same row numbers would mean other rows. A person may accept open quotes between the runs. Also throws for a changed module: the run
+ * would not find the records of earlier runs, and so would write every row again.
  */
 export const extendLineage = (before: Names | null, {flows, sources}: {flows: WrittenFields[]; sources: ReadColumns[]}): Names => {
   const pinned = new Map(before?.flows.map(flow => [flow.id, flow]))
   const named = flows.map(({id, sourceId, module}) => {
     const {sha256, reader, label} = sources.find(source => source.id === sourceId)!
     const pin = pinned.get(id)
-    if (pin && (pin.sha256 !== sha256 || !isDeepStrictEqual(pin.reader, reader)))
+    if (pin && (pin.sha256 !== sha256 || !readsAlike(pin.reader, reader)))
       throw new Refusal(
         'SNAPSHOT_CHANGED',
         `Flow ${id} read another file in the earlier run, or read "${label}" with other reader options. Restore the file and options to retry. To correct failed rows, upload the corrected rows to the run`,
@@ -50,7 +50,7 @@ export const extendLineage = (before: Names | null, {flows, sources}: {flows: Wr
         `Flow ${id} wrote ${pin.module} in the earlier run. If it wrote ${module} now, it would write every row again. Restore the module to retry. If its name changed in the CRM, match existing records in the flow, then start a new run`,
         {flow: id},
       )
-    return {...(pin ?? {id, sha256, reader}), module}
+    return {id, sha256, reader, module}
   })
   const lineage = {
     modules: [...new Set([...(before?.modules ?? []), ...flows.map(({module}) => module)])],

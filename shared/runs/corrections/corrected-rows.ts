@@ -12,20 +12,28 @@ export type CorrectedFile = {fileKey: string; reader: unknown}
 
 /**
  * `keys`: the columns that identify rows if the corrected file has no row numbers, and more or fewer rows than the run's file. `rows`: the number of
- * rows of the run's file. `readings`: how the run read the columns.
+ * rows of the run's file. `readings`: how the run read the columns. `keepsQuotes`: whether a person accepted open quotes in the run's file.
  */
-type RunFile = {id: string; columns: string[]; keys: string[]; rows: number; readings: Record<string, ColumnReading>}
+type RunFile = {
+  id: string
+  columns: string[]
+  keys: string[]
+  rows: number
+  readings: Record<string, ColumnReading>
+  keepsQuotes: boolean
+}
 
 export const unfit = (row: number, message: string) => new Refusal('CORRECTION_UNFIT', message, {row})
 
 /**
  * Reads a corrected file into memory. Rows are matched by the row numbers of failed.csv, else by order if both files have equally many
  * rows, else by the key columns. `take` returns the corrected cells for a row of the run's file, in the order of `columns`; null if the
- * corrected file lacks the row, or has the same ragged row. Columns that the corrected file lacks keep their cells. `assertValue` throws if the cell
- * of a column has no value: a spreadsheet error, or a formula without a saved value.
+ * corrected file lacks the row, or has the same row as a ragged one. Columns that the corrected file lacks keep their cells. `assertValue` throws if
+ * the cell of a column has no value: a spreadsheet error, or a formula without a saved value.
  */
-export const openCorrectedRows = async (deps: FileDeps, corrected: CorrectedFile, {id, columns, keys, rows: total, readings}: RunFile) => {
-  const file = await openCorrected(deps, corrected, readings)
+export const openCorrectedRows = async (deps: FileDeps, corrected: CorrectedFile, runFile: RunFile) => {
+  const {id, columns, keys, rows: total} = runFile
+  const file = await openCorrected(deps, corrected, runFile)
   const read = (await Array.fromAsync(file.rows)).flat()
   const isNumbered = isFailedFile(file.columns)
   const origin = findOrigin(file.columns[0])
@@ -56,7 +64,7 @@ export const openCorrectedRows = async (deps: FileDeps, corrected: CorrectedFile
       taken.add(name)
       if (found.ragged) {
         const cells = isNumbered ? found.cells.slice(reasonColumns.length) : found.cells
-        if (row.ragged && isDeepStrictEqual(cells, row.cells)) return null
+        if (isDeepStrictEqual(cells, row.cells)) return null
         throw unfit(found.rowNumber, `Row ${found.rowNumber} of the corrected file ${describeMisfit(found)}`)
       }
       const cells = columns.map((_, at) => (places[at]! < 0 ? row.cells[at]! : cellAt(found, places[at]!, row.cells[at]!)))
@@ -95,8 +103,8 @@ const assertValue = ({rowNumber, cells, faults}: FileRow, at: number, {columns, 
  * Opens the corrected file. Reads the numbers of a workbook as the run read its file. If a failed.csv was saved as a workbook, reads the displayed
  * numbers instead, because failed.csv shows what the run read.
  */
-const openCorrected = async (deps: FileDeps, {fileKey, reader}: CorrectedFile, readings: RunFile['readings']) => {
-  const stored = {fileKey, reader: withReasons(Reader.parse(reader)), readings}
+const openCorrected = async (deps: FileDeps, {fileKey, reader}: CorrectedFile, {readings, keepsQuotes}: RunFile) => {
+  const stored = {fileKey, reader: withReasons(Reader.parse(reader), keepsQuotes), readings}
   const file = await openFile(deps, stored, {bad: openBadBytes()})
   if (!file.workbook || !isFailedFile(file.columns)) return file
   await file.rows.return()
@@ -104,9 +112,13 @@ const openCorrected = async (deps: FileDeps, {fileKey, reader}: CorrectedFile, r
   return openFile(deps, stored, {numbersOf, bad: openBadBytes()})
 }
 
-/** Keeps the reason columns, because they contain the row numbers. */
-const withReasons = (reader: Reader): Reader => {
-  if (reader.format === 'csv') return {...reader, ...(reader.reasons && {reasons: 'keep' as const})}
+/**
+ * Keeps the reason columns, because they contain the row numbers. Without them, a CSV file may have the open quotes that a person accepted in the run's
+ * file. failed.csv doubles quotes.
+ */
+const withReasons = (reader: Reader, keepsQuotes: boolean): Reader => {
+  if (reader.format === 'csv')
+    return reader.reasons ? {...reader, openQuotes: 'refuse', reasons: 'keep'} : {...reader, openQuotes: keepsQuotes ? 'keep' : 'refuse'}
   return reader.range === rangeWithoutReasons ? {...reader, range: null} : reader
 }
 

@@ -4,6 +4,7 @@ import {Choices, type ColumnReading, readingsOf} from '../../files/choices.ts'
 import {cleaned} from '../../files/cleaning/clean.ts'
 import {Cleaning, type CleaningStep} from '../../files/cleaning/cleaning.ts'
 import {addressOf, type CellChange, type CellEdit, editsIn} from '../../files/cleaning/edit-cells.ts'
+import type {CsvOptions} from '../../files/reader.ts'
 import {describeMisfit, type FileRow, type Table} from '../../files/row.ts'
 import {evidenceOf, type SourceEvidence} from '../../files/sources/evidence.ts'
 import {fileGone} from '../../files/sources/read.ts'
@@ -56,7 +57,8 @@ const compare = async (deps: FileDeps, {source, corrected, settled, keys, before
   const takenBack = new Set<string>()
   let kept = 0
   try {
-    const found = await openCorrectedRows(deps, corrected, {id: source.id, columns, keys, rows: source.rows, readings})
+    const keepsQuotes = (source.reader as CsvOptions).openQuotes === 'keep'
+    const found = await openCorrectedRows(deps, corrected, {id: source.id, columns, keys, rows: source.rows, readings, keepsQuotes})
     const isSettled = openSettled(settled)
     const shown = editsOf(before)
     const hasColumn = columns.map(found.hasColumn)
