@@ -12,14 +12,17 @@ import {compileLookups, SnapshotLookup} from './lookups.ts'
 import {findLayoutLimits, writeOptions} from './write-options.ts'
 
 /** The newest snapshot format. A build refuses snapshots of newer formats (`FROM_FUTURE`). */
-export const SNAPSHOT_FORMAT = 9
+export const SNAPSHOT_FORMAT = 10
 
 /**
  * Returns the oldest format that has everything the run uses, so that previous builds can execute the run. Format 5 has nested rows. Format 6 has
- * write options, value maps, edited values and idempotency fields. Format 7 has deletes, format 8 run routes, format 9 readers with `decimals`.
+ * write options, value maps, edited values and idempotency fields. Format 7 has deletes, format 8 run routes, format 9 readers with `decimals`,
+ * format 10 readers with `openQuotes`.
  */
 export const formatOf = ({flows, modules, sources}: Pick<Snapshot, 'flows' | 'modules' | 'sources'>): number => {
-  if (sources.some(({reader}) => (reader as {decimals?: unknown}).decimals)) return SNAPSHOT_FORMAT
+  const hasOption = (name: string) => sources.some(({reader}) => (reader as Record<string, unknown>)[name])
+  if (hasOption('openQuotes')) return SNAPSHOT_FORMAT
+  if (hasOption('decimals')) return 9
   if (flows.some(({flow}) => flow.matchBy || flow.writeBy)) return 8
   if (flows.some(({flow}) => deletes(flow))) return 7
   if (modules.some(({idempotencyField}) => idempotencyField)) return 6

@@ -90,6 +90,11 @@ test('a snapshot marks flows whose rows are sent with a new parent, and older bu
   t.deepEqual(nestedIn({}), [undefined, 4])
 })
 
+test('earlier builds refuse a snapshot whose reader has an option that they do not know', t => {
+  const formatFor = (reader: object) => formatOf({sources: [{...source('s1', 1), reader}], modules: [], flows: []})
+  t.deepEqual([{openQuotes: 'refuse'}, {decimals: 'shortest'}, {}].map(formatFor), [10, 9, 4])
+})
+
 for (const [what, [one, path]] of Object.entries(wrong)) {
   test(`${what} is one issue, at ${path}`, t => {
     t.deepEqual(
