@@ -97,7 +97,7 @@ const noNames = () =>
 const openHeader = () =>
   new Refusal(
     'FILE_QUOTE',
-    'A quote in the header seems not to be closed. Close it, set quote to null if quotes mean nothing, or set openQuotes to keep if the header is right',
+    'A quote in the header seems not to be closed. Close it, set quote to null if quotes mean nothing, or set openQuotes to keep if it is right',
     {row: 0},
   )
 

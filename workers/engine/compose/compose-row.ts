@@ -29,7 +29,7 @@ export const composeRow = (
     return failureOf(
       draft,
       'ROW_QUOTE',
-      'A quote of the row is not closed, so one cell contains the lines below. Nothing of them was written. Close the quote in the file',
+      'A quote of the row seems not to be closed, so a cell may contain the rows below. Close the quote in the file, or set openQuotes to keep',
     )
   if (ragged)
     return failureOf(

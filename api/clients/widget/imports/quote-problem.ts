@@ -8,7 +8,7 @@ import type {Source} from './import.ts'
 
 type Props = {importId: string; source: Source; again: () => Promise<void>}
 
-/** If cells may contain rows because a quote is not closed, offers to accept these cells. Until then, the rows of these cells fail. */
+/** If cells may contain rows because a quote seems not to be closed, offers to accept these cells. Until then, the rows of these cells fail. */
 export const QuoteProblem = ({importId, source, again}: Props) => {
   const accept = useDoing(async () => {
     await client.patch(inOrg(`/imports/${importId}/sources/${source.id}`), {reader: {openQuotes: 'keep'}})

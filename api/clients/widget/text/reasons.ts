@@ -128,7 +128,8 @@ export const t = translate('reasons', {
     MAYBE_MADE: lookYourself,
     SENT_BEFORE: lookYourself,
     ROW_RAGGED: 'The row has more or fewer cells than the header. Fix the row in the file.',
-    ROW_QUOTE: 'A quote of the row is not closed, so a cell contains the lines below. Close the quote in the file.',
+    ROW_QUOTE:
+      'A quote seems not to be closed, so a cell may contain the rows below. Close it in the file, or import the cells as they are, then retry.',
     ROW_EMPTY: 'The row is empty. No action is needed.',
     ROWS_MISSING: 'A new record needs at least one subform row. Add one to the file of the subform rows, then retry.',
     ROWS_FAILED: 'A subform row of this record has an error. Fix that row, then retry.',

@@ -107,7 +107,7 @@ test('a row whose open quote swallowed other rows is marked as ragged with an op
   }
 })
 
-test('a row with an open quote is an ordinary row if a person keeps such cells or an earlier build read the file, and so are cells quoted correctly', async t => {
+test('a row with an open quote is an ordinary row if a person keeps it or an earlier build read the file, and so are cells quoted correctly', async t => {
   for (const options of [{openQuotes: 'keep'} as const, {}]) {
     const {rows} = await readAll(inPieces(swallowing), options)
     t.deepEqual(rows[1], {rowNumber: 2, cells: ['2', '"Sam,B\n3,Ann,C\n4,Lee,D\n5,"Eve"', 'E'], ragged: false})

@@ -144,7 +144,7 @@ export const reasons: typeof t = {
     SENT_BEFORE: lookYourself,
     ROW_RAGGED: 'Die Zeile hat mehr oder weniger Zellen als die Kopfzeile. Korrigieren Sie die Zeile in der Datei.',
     ROW_QUOTE:
-      'Ein Anführungszeichen der Zeile ist nicht geschlossen, deshalb enthält eine Zelle die Zeilen darunter. Schließen Sie es in der Datei.',
+      'Ein Anführungszeichen ist wohl nicht geschlossen, also enthält eine Zelle vielleicht die Zeilen darunter. Schließen Sie es, oder importieren Sie die Zellen so.',
     ROW_EMPTY: 'Die Zeile ist leer. Sie müssen nichts tun.',
     ROWS_MISSING:
       'Ein neuer Datensatz braucht mindestens eine Zeile im Unterformular. Ergänzen Sie eine in deren Datei, und wiederholen Sie dann.',
