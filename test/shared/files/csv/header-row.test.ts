@@ -89,7 +89,7 @@ test('lines of delimiters above the header are passed over and are no rows', asy
         [3, '2'],
       ],
     )
-    const open = await readAll(inPieces(`${content}4;"Jo\n5;"Eva";Ulm\n`, size), {delimiter: ';'})
+    const open = await readAll(inPieces(`${content}4;"Jo\n5;"Eva";Ulm\n`, size), {delimiter: ';', openQuotes: 'refuse'})
     t.like(open.rows.at(-1), {rowNumber: 4, openQuote: true})
   }
 })
