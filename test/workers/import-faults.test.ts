@@ -208,3 +208,17 @@ test.serial('a run stops at exactly the number of rows it declared', async t => 
   t.like(run.stop, {stopped: 'LIMIT_ROWS_PER_RUN', rowsPerRun: 250, stoppedBy: 'declaration', rowsWrittenTotal: 250})
   t.is(run.rowsWritten, 250)
 })
+
+test.serial('a run whose user loses API access while the CRM quota is exhausted stops with that reason', async t => {
+  t.teardown(() => here.crm.addProfile('example', {name: 'Administrator', like: 'Administrator'}))
+  here.crm.faults.add({match: creates, times: 1, action: {type: 'allowanceSpent', forSeconds: 50}})
+  const {path} = await prepareImport(org, {csv: accountRows(10, 'QA-'), flow: accounts})
+  const {run: begun} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  await untilRun(org.call, `${path}/runs/${begun.id}`, run => run.state === 'paused')
+  here.crm.addProfile('example', {name: 'Administrator', like: 'Administrator', without: ['Crm_Implied_Api_Access']})
+  here.crm.clock.advance(61_000)
+  await here.ahead('183 seconds')
+  const run = await untilEnded(org.call, `${path}/runs/${begun.id}`, 40)
+  t.like(run.stop, {stopped: 'CRM_REFUSED'})
+  t.regex(run.stop.message, /no API access/)
+})

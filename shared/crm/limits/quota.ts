@@ -24,13 +24,15 @@ const countAgainMs = 10_000
  * in flight.
  */
 const waitForProbeMs = 5_000
+/** After a refused `onlyAsProbe` call, the time for which other calls become the probe call. The CRM may refuse the licence permanently. */
+const leaveProbeMs = 600_000
 
 type QuotaRequest = {
   /** A background call, which never becomes the probe call. */
   upkeep: boolean
   /** Stores the remaining credits, which the answer states, at once. Without this option, they are stored at most every `countAgainMs`. */
   exact: boolean
-  /** The call is sent only if it is the probe call. */
+  /** The call is sent only if it is the probe call, and if no such call was refused within `leaveProbeMs`. */
   onlyAsProbe: boolean
 }
 export type QuotaPass = {note(outcome: CrmCallOutcome): Promise<void>; leave(): void}
@@ -51,6 +53,7 @@ type CachedQuota = {
   written: number | null
   writtenAt: number
   probe: Promise<void> | null
+  leavesProbeUntil: number
 }
 type QuotaDeps = Pick<CrmDeps, 'db' | 'log'>
 
@@ -63,7 +66,7 @@ export const openCrmQuotas = (deps: QuotaDeps): CrmQuotas => {
   const orgs = new Map<string, CachedQuota>()
   const knownOf = ({dc, crmOrgId}: CrmOrg) => {
     const key = `${dc}.${crmOrgId}`
-    const cachedQuota = orgs.get(key) ?? {spent: false, changes: 0, lookedAt: -Infinity, written: null, writtenAt: -Infinity, probe: null}
+    const cachedQuota = orgs.get(key) ?? newQuota()
     orgs.set(key, cachedQuota)
     return cachedQuota
   }
@@ -82,18 +85,28 @@ export const openCrmQuotas = (deps: QuotaDeps): CrmQuotas => {
       await look(org).catch(err => deps.log.warn({err}, 'could not read the CRM quota'))
     const probe = cachedQuota.spent ? await probeOrRefuse(deps, org, cachedQuota, quotaRequest) : null
     if (quotaRequest.onlyAsProbe && !probe) throw quotaExhausted()
-    const pass = {isProbe: probe !== null, exact: quotaRequest.exact}
+    const pass = {isProbe: probe !== null, ...quotaRequest}
     return {note: outcome => recordSafely(deps, org, cachedQuota, {...pass, outcome}), leave: () => probe?.resolve()}
   }
   return {look, enter}
 }
+
+const newQuota = (): CachedQuota => ({
+  spent: false,
+  changes: 0,
+  lookedAt: -Infinity,
+  written: null,
+  writtenAt: -Infinity,
+  probe: null,
+  leavesProbeUntil: -Infinity,
+})
 
 type Probe = PromiseWithResolvers<void>
 
 /**
  * Makes this call the probe call if the last probe call is a minute old. Other calls wait for the probe call of this process, then throw if the quota
  * is still exhausted; background calls throw without a wait. Returns null if the quota is not exhausted, or if `onlyAsProbe` is set and another call
- * is the probe call.
+ * is or may become the probe call.
  */
 const probeOrRefuse = async (
   {db}: QuotaDeps,
@@ -103,6 +116,7 @@ const probeOrRefuse = async (
 ): Promise<Probe | null> => {
   if (upkeep) cachedQuota.spent = await isQuotaExhausted(db, org)
   if (upkeep && cachedQuota.spent) throw quotaExhausted()
+  if (onlyAsProbe && performance.now() < cachedQuota.leavesProbeUntil) return null
   const answer = cachedQuota.spent ? await takeProbe(db, org, {seconds: probeSeconds}) : 'not spent'
   if (answer === 'wait' && !onlyAsProbe) return waitForProbe(cachedQuota)
   if (answer === 'not spent') cachedQuota.spent = false
@@ -127,13 +141,18 @@ const waitForProbe = async (cachedQuota: CachedQuota): Promise<null> => {
   return null
 }
 
-type QuotaObservation = {outcome: CrmCallOutcome; isProbe: boolean; exact: boolean}
+type QuotaObservation = Pick<QuotaRequest, 'exact' | 'onlyAsProbe'> & {outcome: CrmCallOutcome; isProbe: boolean}
 
 /** Stores what an answer shows about the quota. A failure is only logged, because the caller needs the answer. */
 const recordSafely = (deps: QuotaDeps, org: CrmOrg, cachedQuota: CachedQuota, noted: QuotaObservation) =>
   recordOutcome(deps.db, org, cachedQuota, noted).catch(err => deps.log.warn({err}, 'could not store the CRM quota'))
 
-const recordOutcome = async (db: QuotaDeps['db'], org: CrmOrg, cachedQuota: CachedQuota, {outcome, isProbe, exact}: QuotaObservation) => {
+const recordOutcome = async (
+  db: QuotaDeps['db'],
+  org: CrmOrg,
+  cachedQuota: CachedQuota,
+  {outcome, isProbe, exact, onlyAsProbe}: QuotaObservation,
+) => {
   if (!('json' in outcome)) return
   const problem = readProblem(outcome)
   if (outcome.status === 429 && problem?.quotaSpent) {
@@ -141,6 +160,7 @@ const recordOutcome = async (db: QuotaDeps['db'], org: CrmOrg, cachedQuota: Cach
     await keepQuotaExhausted(db, org)
     return
   }
+  if (onlyAsProbe && problem) cachedQuota.leavesProbeUntil = performance.now() + leaveProbeMs
   if (isProbe && (!problem || isJudged(outcome, problem))) {
     Object.assign(cachedQuota, {spent: false, changes: cachedQuota.changes + 1})
     await clearQuotaExhausted(db, org)

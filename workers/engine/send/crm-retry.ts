@@ -1,4 +1,4 @@
-import {CrmError, isCrowded, isRefusedForGood} from '../../../shared/crm/error.ts'
+import {CrmError, type CrmProblem, isCrowded, isRefusedForGood, isTokenRefused, lacksApiAccess} from '../../../shared/crm/error.ts'
 import type {Slots} from '../../../shared/crm/limits/slots.ts'
 import {Refusal} from '../../../shared/errors.ts'
 import {explainHeld} from '../../../shared/runs/guard/guard.ts'
@@ -80,19 +80,23 @@ const waitOrGiveUp = async (ctx: Context, error: unknown, {tried, isExempt, asse
 
 /**
  * While the CRM quota is exhausted, reads the licence as the probe call. A run whose own first call is always refused as a whole would otherwise wait
- * forever, because a refused call does not end the exhausted state. If this read fails too, the next call of the run pauses the run.
+ * forever, because a refused call does not end the exhausted state. If the CRM refuses every call of this connection, the run ends with that reason.
+ * If the CRM refuses only the licence, a later first call of the run becomes the probe call, see `leaveProbeMs`.
  */
-export const probeQuota = async ({db, connection, signal, slots}: Context) => {
+export const probeQuota = async ({db, connection, run, signal, slots}: Context) => {
   if (!(await isQuotaExhausted(db, connection.connector))) return
   const slot = await acquireBatchSlot(slots.small, signal)
   try {
     await connection.readLicence({signal, onlyAsProbe: true})
   } catch (error) {
     if (!(error instanceof CrmError || error instanceof Refusal)) throw error
+    if (error instanceof CrmError && isAccessRefused(error.crm)) throw endByRefusal(error.crm, run)
   } finally {
     slot.give()
   }
 }
+
+const isAccessRefused = (crm: CrmProblem) => lacksApiAccess(crm) || (isTokenRefused(crm) && !crm.retryable)
 
 /** Returns the pause of a run whose call was refused with `error`. If the quota renews at a known time, the run pauses until then. */
 export const quotaExhausted = (error?: CrmError | null) => {

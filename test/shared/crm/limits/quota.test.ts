@@ -98,6 +98,18 @@ test('one probe a minute is sent; a refused or lost probe lifts nothing, a succe
   t.like(await rowOf(place), {spent: false, spentAt: null})
 })
 
+test('after a refused licence, the next probe of the process is another call, so that the block ends', async t => {
+  const {place, connection} = t.context
+  await spend(t.context)
+  place.standIn.faults.add({match: {path: '/crm/v8/org'}, times: 9, action: {type: 'answer', status: 403, body: {code: 'NO_PERMISSION'}}})
+  await setAhead(place, '61 seconds')
+  await t.throwsAsync(connection.readLicence({onlyAsProbe: true}), {name: 'CrmError'})
+  await setAhead(place, '122 seconds')
+  await t.throwsAsync(connection.readLicence({onlyAsProbe: true}), isSpentRefusal)
+  t.is(await read(connection), null)
+  t.like(await rowOf(place), {spent: false})
+})
+
 test('a batch refused record by record was accepted as a call, and lifts the block', async t => {
   const {place, connection} = t.context
   await spend(t.context)
