@@ -130,6 +130,7 @@ for (const [name, action, times] of [
   ['broken once', {type: 'brokenZip', how: 'checksum'}, 1],
   ['broken always', {type: 'brokenZip', how: 'truncated'}, 99],
   ['gone', {type: 'bulkResult', change: 'gone'}, 99],
+  ['moved', {type: 'redirect'}, 99],
   ['throttled', {type: 'rateLimit', retryAfter: 1}, 2],
 ] as const)
   test.serial(`a result that is ${name} loses no row`, async t => {
@@ -140,6 +141,14 @@ for (const [name, action, times] of [
     if (times < 9) t.deepEqual(codesOf(log), written)
     else t.true(codesOf(log).includes('created MADE_EARLIER'))
   })
+
+test.serial('a file whose upload always gets a 408 is written by record calls', async t => {
+  imports.create('Fm-')
+  here.crm.faults.add({match: {path: '/crm/v8/upload'}, times: 99, action: {type: 'answer', status: 408}})
+  const {log, run} = await imports.check(t, 'Fm-', await imports.begin(accountRows(rows, 'Fm-')))
+  t.deepEqual(codesOf(log), written)
+  t.like(run.routes[0], {write: 'records', writeWhy: 'The CRM refuses the file'})
+})
 
 test.serial('a result on a host that is not listed is not downloaded, and loses no row', async t => {
   imports.create('Fl-')

@@ -215,6 +215,14 @@ test.serial('a job that failed at the CRM is given up, and the run queries', asy
   t.like(run.routes, [{flowId: 'f', match: 'query', why: 'The export failed at the CRM'}])
 })
 
+test.serial('an export whose download is always redirected is given up, and the run queries', async t => {
+  create(3, 'Mr-')
+  here.crm.faults.add({match: download, times: 99, action: {type: 'redirect'}})
+  const {run} = await finish(accountRows(3, 'Mr-'))
+  t.like(run.routes, [{flowId: 'f', match: 'query', why: 'The CRM no longer has the export'}])
+  t.like(run.counts.Accounts, {created: 0, updated: 1, skipped: 2})
+})
+
 test.serial('the cheaper route of a small file is to query, and flows that cannot use an export say why', async t => {
   const {run} = await finish(accountRows(3, 'Mj-'), {match: 'auto'})
   t.like(run.routes, [{flowId: 'f', match: 'query', why: 'Queries cost about 2 credits'}])

@@ -4,7 +4,7 @@ import {CrmError, type RecordAnswer} from '../../../shared/crm/crm.ts'
 import {unanswered} from '../../../shared/crm/outcome.ts'
 import {openUnlinkedFile} from '../../../shared/files/unlinked-file.ts'
 import type {Context} from '../context.ts'
-import {readUnlessRefused} from '../send/crm-retry.ts'
+import {callBulkUnlessRefused} from '../send/crm-retry.ts'
 
 const mostDownloads = 3
 
@@ -23,7 +23,7 @@ export const readResults = async (ctx: Context, url: string, keys: string[]): Pr
         return at
       }
       const download = () => ctx.connection.bulkWrite!.download(url, receive, {signal: ctx.lease.lost}).then(() => true)
-      if ((await readUnlessRefused(ctx, download, ctx.slots.small)) === null) return null
+      if ((await callBulkUnlessRefused(ctx, download)) === null) return null
       const {size} = await file.stat()
       const storage = {
         size: async () => size,

@@ -13,7 +13,7 @@ import type {CompiledFlow} from '../model.ts'
 import {assertOwner, LeaseLost, RunPaused} from '../run-endings.ts'
 import {type AdmissionHooks, type AdmittedBatches, admitOps} from '../send/admission.ts'
 import type {BatchSlot} from '../send/batch-slot.ts'
-import {assertWritable, backOffMs, classifyRefusal, quotaExhausted, readUnlessRefused} from '../send/crm-retry.ts'
+import {assertWritable, backOffMs, callBulkUnlessRefused, classifyRefusal, quotaExhausted} from '../send/crm-retry.ts'
 import {endByRefusal} from '../send/request-refusal.ts'
 import type {BatchHooks, BatchResult} from '../send/send-batch.ts'
 import {putBack} from '../settle/settle-answers.ts'
@@ -110,7 +110,7 @@ const requestJob = async (
   atPoint('bulk_composed')
   const zip = await writeBulkFile(job.fileName, columns, records)
   const upload = () => connection.bulkWrite!.upload(zip, {signal: lease.lost})
-  const fileId = await readUnlessRefused(ctx, upload, ctx.slots.small)
+  const fileId = await callBulkUnlessRefused(ctx, upload)
   if (fileId === null) return {refused: 'The CRM refuses the file'}
   assertOwner(await setUploaded(db, {run: run.no, no: job.no, fence: lease.fence, fileId}))
   atPoint('bulk_uploaded')

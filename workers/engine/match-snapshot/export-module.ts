@@ -10,7 +10,7 @@ import {insertLoose} from '../../../sql/segments.ts'
 import {type Context, withSignal} from '../context.ts'
 import type {CompiledFlow} from '../model.ts'
 import {pauseIfStorageFailed} from '../run-endings.ts'
-import {readUnlessRefused} from '../send/crm-retry.ts'
+import {callBulkUnlessRefused} from '../send/crm-retry.ts'
 import {countModule} from './count-module.ts'
 import {makeFileKey, type OpenedFile, openSealedStream, sealStream} from './sealed-file.ts'
 
@@ -89,7 +89,7 @@ const startPart = async (ctx: Context, flow: CompiledFlow, part: number, page: B
 
 const startUnlessRefused = async (ctx: Context, flow: CompiledFlow, part: number, page: BulkReadPage): Promise<ExportPart | null> => {
   const askedMs = Date.now()
-  const job = await readUnlessRefused(ctx, () => bulkReadOf(ctx).start(page, {signal: ctx.lease.lost}), ctx.slots.small)
+  const job = await callBulkUnlessRefused(ctx, () => bulkReadOf(ctx).start(page, {signal: ctx.lease.lost}))
   if (job === null) return null
   await insertExportPart(ctx.db, {run: ctx.run.no, flow: flow.no, part, job, askedMs})
   atPoint('export_started')
@@ -130,7 +130,7 @@ const storePart = async (ctx: Context, flow: CompiledFlow, begun: ExportPart): P
     await bulkReadOf(ctx).download(begun.job, bytes => storage.put(key, sealStream(bytes, fileKey)), {signal: ctx.lease.lost})
     return true
   }
-  if ((await readUnlessRefused(ctx, download, ctx.slots.small)) === null) throw new ExportUnusable('The CRM no longer has the export')
+  if ((await callBulkUnlessRefused(ctx, download)) === null) throw new ExportUnusable('The CRM no longer has the export')
   const stored = {key, sealed: exportFileSeals.seal(config.SECRETS_KEYS, run.id, fileKey), nextPage: nextPageToken}
   ctx.lease.lost.throwIfAborted()
   await nameExportPart(db, {run: run.no, flow: flow.no, part: begun.part, ...stored, records: count})
@@ -144,7 +144,7 @@ type DoneStatus = Extract<BulkReadStatus, {state: 'done'}>
 const waitForJob = async (ctx: Context, job: string): Promise<DoneStatus> => {
   const since = performance.now()
   for (;;) {
-    const status = await readUnlessRefused(ctx, () => bulkReadOf(ctx).check(job, {signal: ctx.lease.lost}), ctx.slots.small)
+    const status = await callBulkUnlessRefused(ctx, () => bulkReadOf(ctx).check(job, {signal: ctx.lease.lost}))
     if (status?.state === 'done') return status
     if (status === null) throw new ExportUnusable('The CRM no longer has the job of the export')
     if (status.state === 'failed') throw new ExportUnusable('The export failed at the CRM')

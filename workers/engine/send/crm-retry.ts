@@ -61,6 +61,24 @@ export const readUnlessRefused = <T>(ctx: Context, read: () => Promise<T>, slots
     slots,
   )
 
+const mostRejections = 3
+
+/**
+ * Like `readUnlessRefused`, for a call of a bulk job. Returns null also after three redirects or 408s, which can be permanent: the CRM moved the
+ * file's host, or the line is too slow for the file. The caller then writes or reads without the job.
+ */
+export const callBulkUnlessRefused = <T>(ctx: Context, call: () => Promise<T>): Promise<T | null> => {
+  let rejections = 0
+  const callOrGiveUp = () =>
+    call().catch((error: unknown) => {
+      if (error instanceof CrmError && isRejection(error.crm) && ++rejections === mostRejections) return null
+      throw error
+    })
+  return readUnlessRefused(ctx, callOrGiveUp, ctx.slots.small)
+}
+
+const isRejection = ({status}: CrmProblem) => status === 408 || (status !== null && status >= 300 && status < 400)
+
 type Try = {tried: number; isExempt: boolean; assertGoing(): void}
 
 const waitOrGiveUp = async (ctx: Context, error: unknown, {tried, isExempt, assertGoing}: Try) => {
