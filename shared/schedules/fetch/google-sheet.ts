@@ -14,7 +14,7 @@ const sheetAddress =
  */
 export const exportAddressOf = (url: string): string => {
   const [, id] = sheetAddress.exec(url) ?? []
-  if (id === undefined || /\/(?:export|pub)(?:[?#]|$)/.test(url)) return url
+  if (id === undefined || /\/(?:export|e\/[\w-]+\/pub)(?:[?#]|$)/.test(url)) return url
   const [, gid] = /[?&#]gid=(\d{1,20})/.exec(url) ?? []
   const sheet = gid === undefined ? '' : `&gid=${gid}`
   if (id.startsWith('e/')) return `https://docs.google.com/spreadsheets/d/${id}/pub?output=csv${sheet && `${sheet}&single=true`}`

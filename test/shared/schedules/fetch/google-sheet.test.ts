@@ -19,6 +19,7 @@ test('the link of a sheet becomes the address of its CSV export, and other addre
   t.is(exportAddressOf(link), csv)
   t.is(exportAddressOf(`https://docs.google.com/spreadsheets/u/1/d/${id}/edit#gid=0`), `${csv}&gid=0`)
   t.is(exportAddressOf(`https://docs.google.com/a/example.com/spreadsheets/d/${id}/edit`), csv)
+  t.is(exportAddressOf(`${link}/pub?gid=3`), `${csv}&gid=3`)
   const published = `https://docs.google.com/spreadsheets/d/e/2PACX-${id}/pub`
   t.is(exportAddressOf(`${published}html?gid=5&single=true`), `${published}?output=csv&gid=5&single=true`)
   t.true(isSheetExport(new URL(exportAddressOf(`${published}?output=csv`))))
