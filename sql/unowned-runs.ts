@@ -14,8 +14,11 @@ export const isUnowned = sql.fragment`
     else resume_at < lading_now() or pause ->> 'code' = 'BULK_JOB_OPEN'
       or not exists (select from sends where sends.run_no = run_heads.run_no and bulk_job is not null) end))`
 
-/** Lists the unowned runs, oldest first. Runs of a closed org wait until it is reopened. */
+/**
+ * Lists the unowned runs, oldest first. Runs of a closed org wait until it is reopened. `ended_at is null` holds for each unowned run. It lets
+ * Postgres use an index of the open runs, because each `imports` process makes this query every few seconds.
+ */
 export const listUnownedRuns = (db: Db, {limit}: {limit: number}) =>
   db.any(sql.type(z.object({id: z.string(), org: z.string()}))`
     select runs.id, org_id as org from runs join run_heads using (run_no) join orgs on orgs.id = org_id and closed_at is null
-    where ${isUnowned} order by runs.id limit ${limit}`)
+    where ended_at is null and ${isUnowned} order by runs.id limit ${limit}`)
