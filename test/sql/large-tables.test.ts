@@ -1,6 +1,7 @@
 import test from 'ava'
 import {z} from 'zod'
 import {type Db, sql} from '../../sql/database.ts'
+import {isWrittenRecently} from '../../sql/recent-writes.ts'
 import {listUnownedRuns} from '../../sql/unowned-runs.ts'
 import {beginRun, expireLease, openLedger} from '../support/running.ts'
 
@@ -49,5 +50,11 @@ test('the sweep for runs without an owner reads the open runs only', async t => 
     [open.id],
   )
   const read = await rowsRead('runs', db => listUnownedRuns(db, {limit: 10}))
+  t.true(read < 100, `${read}`)
+})
+
+test('a batch that asks for recent writes does not read the runs that ended long ago', async t => {
+  const recent = {dc: 'local', crmOrgId: 'example', run: open.run, seconds: 60}
+  const read = await rowsRead('runs', db => isWrittenRecently(db, recent))
   t.true(read < 100, `${read}`)
 })
