@@ -2,6 +2,7 @@ import test from 'ava'
 import {z} from 'zod'
 import {type Db, sql} from '../../sql/database.ts'
 import {isWrittenRecently} from '../../sql/recent-writes.ts'
+import {listRecheckable} from '../../sql/template-rechecks.ts'
 import {listUnownedRuns} from '../../sql/unowned-runs.ts'
 import {beginRun, expireLease, openLedger} from '../support/running.ts'
 
@@ -56,5 +57,11 @@ test('the sweep for runs without an owner reads the open runs only', async t => 
 test('a batch that asks for recent writes does not read the runs that ended long ago', async t => {
   const recent = {dc: 'local', crmOrgId: 'example', run: open.run, seconds: 60}
   const read = await rowsRead('runs', db => isWrittenRecently(db, recent))
+  t.true(read < 100, `${read}`)
+})
+
+test('re-checks of a template do not read the imports of its earlier versions', async t => {
+  const {id} = await here.db.one(sql.type(z.object({id: z.string()}))`select id from orgs`)
+  const read = await rowsRead('imports', db => listRecheckable(db, {org: id, connector: 'con', limit: 20}))
   t.true(read < 100, `${read}`)
 })
