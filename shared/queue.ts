@@ -91,9 +91,12 @@ const put = async <P extends z.ZodType>(queue: Queue, job: Job<P>, payload: z.in
   const cause = traceparent()
   // The trace parent is stored in the job's data for tracing. The payload schemas ignore the trace parent.
   const data = {...(job.payload.parse(payload) as object & {org: string}), ...(cause && {traceparent: cause})}
+  // A worker limits how many jobs of one group it executes at once. A payment event has no org.
+  const group = data.org ? {group: {id: data.org}} : {}
   const key = job.key?.(data as z.output<P>)
   const id = randomUUID()
-  const sent = await queue.send(job.name, data, {id, ...(key !== undefined && {singletonKey: key}), db: statementsIn(tx), ...options})
+  const keyed = key === undefined ? {} : {singletonKey: key}
+  const sent = await queue.send(job.name, data, {id, ...keyed, ...group, db: statementsIn(tx), ...options})
   if (sent === null) return findLive(queue, job, key!)
   if (track) await insertJob(tx, {id, org: data.org, queue: job.name})
   return id

@@ -4,8 +4,11 @@ import {executeFiring} from './schedules/execute-firing.ts'
 import {testFetch} from './schedules/test-fetch.ts'
 import {type Worker, worker} from './worker.ts'
 
-/** The number of firings that a process executes concurrently. A firing mostly waits for an external server. */
-const concurrency = 4
+/**
+ * The number of firings that a process executes concurrently. A firing mostly waits for an external server, for half an hour if the server is slow.
+ * One org has at most half of the places.
+ */
+const places = {concurrency: 4, perOrg: 2}
 
 /**
  * Executes firings until their runs have started, and executes test fetches. The lease of a firing decides which process owns the firing. The
@@ -15,7 +18,7 @@ const schedules: Worker = {
   name: fireSchedule.name,
   async start(queue, tools) {
     const outbound = openOutbound(tools.config)
-    const fire = worker(fireSchedule, {concurrency}, async ({org, firing}, work) => ({
+    const fire = worker(fireSchedule, places, async ({org, firing}, work) => ({
       state: await executeFiring({...work, outbound}, {org, id: firing}),
     }))
     const test = worker(testSchedule, {concurrency: 2}, async ({org, schedule}, work) => ({

@@ -16,32 +16,38 @@ type JobHandler<P extends z.ZodType, A extends z.ZodType> = (payload: z.output<P
  */
 export type Worker = {name: string; start(queue: Queue, deps: WorkerDeps): Promise<void | (() => Promise<void>)>}
 
+type Places = {concurrency: number | ((deps: WorkerDeps) => number); perOrg?: number}
+
 /**
  * Makes a worker from a job's handler. The handler returns its answer, throws a Refusal (returned to the caller of the job), or throws
- * another error (retried by the job's policy).
+ * another error (retried by the job's policy). A process executes `concurrency` jobs at once, at most `perOrg` of one org (default: all but one), so
+ * that one org cannot stop the jobs of the others.
  */
 export const worker = <P extends z.ZodType, A extends z.ZodType>(
   job: Job<P, A>,
-  {concurrency}: {concurrency: number | ((deps: WorkerDeps) => number)},
+  {concurrency, perOrg}: Places,
   handle: JobHandler<P, A>,
 ): Worker => ({
   name: job.name,
   async start(queue, deps) {
     const count = typeof concurrency === 'function' ? concurrency(deps) : concurrency
-    for (let n = 0; n < count; n++) await listen(queue, job, handle, deps)
+    await listen(queue, job, handle, deps, {localConcurrency: count, localGroupConcurrency: perOrg ?? Math.max(1, count - 1)})
   },
 })
 
-/** Executes jobs one after another. Notifies the queue's worker after each job, so that it does not wait for its polling interval. */
+type PlaceLimits = {localConcurrency: number; localGroupConcurrency: number}
+
+/** Executes jobs in several places. Notifies a place after each job, so that it does not wait for its polling interval. */
 const listen = async <P extends z.ZodType, A extends z.ZodType>(
   queue: Queue,
   job: Job<P, A>,
   handle: JobHandler<P, A>,
   deps: WorkerDeps,
+  limits: PlaceLimits,
 ) => {
-  const id: string = await queue.work(
+  const first: string = await queue.work(
     job.name,
-    {pollingIntervalSeconds: 1, notifyPollingIntervalSeconds: 5, includeMetadata: true},
+    {pollingIntervalSeconds: 1, notifyPollingIntervalSeconds: 5, includeMetadata: true, ...limits},
     async ([taken]: JobWithMetadata<object>[]): Promise<SettledJob> => {
       const waitedMs = taken!.startedOn.getTime() - Math.max(taken!.createdOn.getTime(), taken!.startAfter.getTime())
       const attributes = {'lading.job': taken!.id, 'lading.waited_ms': Math.max(0, waitedMs)}
@@ -56,10 +62,15 @@ const listen = async <P extends z.ZodType, A extends z.ZodType>(
         })
       } finally {
         ended(outcome)
-        setImmediate(() => queue.notifyWorker(id))
+        setImmediate(() => notifyPlaces(queue, first))
       }
     },
   )
+}
+
+/** Notifies the places that have a job: pg-boss does not say which one has just ended its job, and the others would fetch after theirs anyway. */
+const notifyPlaces = (queue: Queue, first: string) => {
+  for (const {id, workId, count} of queue.getWipData()) if (workId === first && count > 0) queue.notifyWorker(id)
 }
 
 const runJob = async <P extends z.ZodType, A extends z.ZodType>(

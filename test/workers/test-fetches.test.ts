@@ -1,9 +1,11 @@
+import type {ServerResponse} from 'node:http'
 import test from 'ava'
 import {databaseUrlOf, readConfig} from '../../shared/config.ts'
 import {deleteOldTestFetches} from '../../sql/test-fetches.ts'
 import {accountRows, type Org, ok, openOrg} from '../support/importing.ts'
-import {type FileHost, listFirings, makeSchedule, makeTemplate, seldom, startFileHost} from '../support/schedules.ts'
+import {type FileHost, listFirings, makeSchedule, makeTemplate, seldom, startFileHost, untilOver} from '../support/schedules.ts'
 import {startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let house: TestDeployment
 let host: FileHost
@@ -141,6 +143,31 @@ test.serial(
     t.like(await org.call('POST', `${deleting}/schedules`, body), {status: 409, body: {code: 'DELETES_UNCONFIRMED'}})
   },
 )
+
+test.serial('firings and test fetches of one org whose source is slow leave places for another org', async t => {
+  const held: ServerResponse[] = []
+  host.answer(response => void (response.req.url === '/slow.csv' ? held.push(response) : response.end(accountRows(1, 'quick-'))))
+  const source = {...host.source, url: `http://${host.place}/slow.csv`}
+  const slow = []
+  for (let n = 0; n < 4; n++) slow.push(await makeSchedule(org, host, {source}))
+  const other = await openOrg(house, 'zoe@other.example')
+  const {path} = await makeSchedule(other, host)
+
+  for (const one of slow) await ok(org.call('POST', `${one.path}/test`), 202)
+  await ok(other.call('POST', `${path}/test`, undefined, {prefer: 'wait=30'}), 200)
+  for (const one of slow) await ok(org.call('POST', `${one.path}/run`, {}), 202)
+  const {firing} = await ok(other.call('POST', `${path}/run`, {}), 202)
+  t.truthy((await untilOver(other, path, firing.id, ({runId}) => runId !== null)).runId)
+
+  host.serve(accountRows(1, 'slow-'))
+  for (const response of held) response.end(accountRows(1, 'slow-'))
+  for (const one of slow) {
+    await until(
+      async () => (await ok(org.call('GET', `${one.path}/test`), 200)).test,
+      found => found?.problem === null,
+    )
+  }
+})
 
 test.serial('a schedule cannot be turned on while its connection has ended', async t => {
   const {path, template, body} = await makeSchedule(org, host, {enabled: false})
