@@ -100,13 +100,16 @@ export const fireSchedule = job({
   key: ({firing}) => firing,
 })
 
-/** Fetches the file of a schedule and stores what it is, without an import. A person waits for the result, so the job is tried once. */
+/**
+ * Fetches the file of a schedule and stores what it is, without an import. A person waits for the result, so the job is tried once. A test of changed
+ * settings does not return the job that reads the settings of before. The previous release sends no `version`.
+ */
 export const testSchedule = job({
   name: 'schedule.test',
-  payload: z.object({org: z.string(), schedule: z.string()}),
+  payload: z.object({org: z.string(), schedule: z.string(), version: z.number().optional()}),
   answer: z.object({fetched: z.boolean()}),
   policy: {policy: 'exclusive', retryLimit: 0, expireInSeconds: 2_400, heartbeatSeconds: 60, deleteAfterSeconds: 3_600},
-  key: ({schedule}) => schedule,
+  key: ({schedule, version}) => (version === undefined ? schedule : `${schedule} ${version}`),
 })
 
 /**

@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type Db, sql} from './database.ts'
+import type {Schedule} from './schedules.ts'
 import {storable} from './storable.ts'
 
 const TestFetch = z.object({result: z.unknown(), fetchedAt: z.string()})
@@ -9,10 +10,11 @@ export type TestFetchRow = z.output<typeof TestFetch>
 export const findTestFetch = (db: Db, schedule: string): Promise<TestFetchRow | null> =>
   db.maybeOne(sql.type(TestFetch)`select result, fetched_at as "fetchedAt" from test_fetches where schedule_id = ${schedule}`)
 
-/** Returns false if the schedule was deleted meanwhile. */
-export const keepTestFetch = async (db: Db, {schedule, result}: {schedule: string; result: object}): Promise<boolean> => {
+/** Returns false if the schedule was deleted, or has another source by now. */
+export const keepTestFetch = async (db: Db, {schedule, result}: {schedule: Schedule; result: object}): Promise<boolean> => {
   const {rowCount} = await db.query(sql.type(z.object({}))`
-    insert into test_fetches (schedule_id, result) select id, ${storable(result)}::jsonb from schedules where id = ${schedule}
+    insert into test_fetches (schedule_id, result) select id, ${storable(result)}::jsonb from schedules
+    where id = ${schedule.id} and source = ${sql.jsonb(schedule.source as never)} and credentials is not distinct from ${schedule.credentials}
     on conflict (schedule_id) do update set result = excluded.result, fetched_at = lading_now()`)
   return rowCount === 1
 }

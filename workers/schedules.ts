@@ -5,8 +5,8 @@ import {testFetch} from './schedules/test-fetch.ts'
 import {type Worker, worker} from './worker.ts'
 
 /**
- * The number of firings that a process executes concurrently. A firing mostly waits for an external server, for half an hour if the server is slow.
- * One org has at most half of the places.
+ * The number of firings, and of test fetches, that a process executes concurrently. Both mostly wait for an external server, for half an hour if the
+ * server is slow. One org has at most half of the places.
  */
 const places = {concurrency: 4, perOrg: 2}
 
@@ -21,8 +21,8 @@ const schedules: Worker = {
     const fire = worker(fireSchedule, places, async ({org, firing}, work) => ({
       state: await executeFiring({...work, outbound}, {org, id: firing}),
     }))
-    const test = worker(testSchedule, {concurrency: 2}, async ({org, schedule}, work) => ({
-      fetched: await testFetch({...work, outbound}, {org, id: schedule}),
+    const test = worker(testSchedule, places, async ({org, schedule, version}, work) => ({
+      fetched: await testFetch({...work, outbound}, {org, id: schedule, version}),
     }))
     await fire.start(queue, tools)
     await test.start(queue, tools)

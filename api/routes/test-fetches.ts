@@ -64,14 +64,14 @@ export default [
     access: {role: 'builder'},
     summary: 'Fetch the file of a schedule as a test',
     description:
-      'The job fetches the file as a firing would that is due now. It makes no import and writes nothing to the CRM. `GET …/test` shows the result.',
+      'The job fetches the file as a firing would that is due now. It makes no import and writes nothing to the CRM. `GET …/test` shows the result. If the source was changed meanwhile, the job is refused with `SCHEDULE_CONFLICT`.',
     answers: {200: TestFetchStarted, 202: TestFetchStarted},
     refusals: ['NOT_FOUND', 'BUSY'],
     params: OfSchedule,
     async handle(input) {
       const {db, queue, caller, params} = input
-      const {org, id: schedule} = await findOwnSchedule(db, {...templateAskerOf(caller), template: params.id, id: params.schedule})
-      const job = await db.transaction(tx => enqueue(queue, testSchedule, {org, schedule}, {tx}))
+      const {org, id: schedule, version} = await findOwnSchedule(db, {...templateAskerOf(caller), template: params.id, id: params.schedule})
+      const job = await db.transaction(tx => enqueue(queue, testSchedule, {org, schedule, version}, {tx}))
       return answerJob(input, job, testSchedule.name)
     },
   }),

@@ -8,6 +8,7 @@ import {cliPath, drawnBy, hasColour, hasEscapes, openHome, shownBy} from '../sup
 import {companies, openCompanies} from '../support/companies.ts'
 import {accountRows, accounts, type Org, ok} from '../support/importing.ts'
 import {endAfterTests, startTestDeployment, type TestDeployment} from '../support/test-deployment.ts'
+import {until} from '../support/until.ts'
 
 let house: TestDeployment
 let org: Org
@@ -135,6 +136,29 @@ test('an import by a flow file runs its flows, and fails if a flow does not name
   t.is(unclear.code, 4)
   t.regex(unclear.err, /Flow more does not name one of the 2 files\nSet its "sourceId"/)
   t.false(unclear.err.includes('first.csv: '), 'it is said before anything is sent')
+})
+
+test('an import that changes during its check is checked again', async t => {
+  home.put('moving.csv', accountRows(2, 'M-'))
+  const sent = JSON.parse((await home.run(['import', 'moving.csv', '-t', 'Companies', '--no-run', '--json'])).out)
+  const other = await house.hot.connect()
+  try {
+    await other.query('begin')
+    await other.query('lock table checks in share mode')
+    const [{pid}] = (await other.query('select pg_backend_pid() as pid')).rows
+    const running = home.run(['checks', sent.import, '--json'])
+    // The check has read its inputs and waits for the lock, to store what it found.
+    const isHeld = async () => (await house.hot.query('select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))', [pid])).rowCount
+    await until(isHeld, Boolean)
+    const sources = 'update sources set version = version + 1 where import_no = (select import_no from imports where id = $1)'
+    await other.query(sources, [sent.import])
+    await other.query('commit')
+    const {code, out} = await running
+    t.is(code, 0, out)
+    t.like(JSON.parse(out).checks, {rows: 2, stale: false})
+  } finally {
+    other.release()
+  }
 })
 
 test('an import can be uploaded alone, checked, and run later', async t => {

@@ -144,6 +144,23 @@ test.serial(
   },
 )
 
+test.serial('a test fetch after a change of the source reads the new source, and a test of the old one stores nothing', async t => {
+  const {path, body} = await makeSchedule(org, host, {enabled: false})
+  const held = Promise.withResolvers<ServerResponse>()
+  host.answer(response => void (response.req.url === '/orders.csv' ? held.resolve(response) : response.end(accountRows(2, 'new-'))))
+  const {job} = await ok(org.call('POST', `${path}/test`), 202)
+  const old = await held.promise
+  await ok(org.call('PUT', path, {...body, source: {...host.source, url: `http://${host.place}/new.csv`}}), 200)
+  t.like(await runTest(path), {file: {name: 'new.csv', rows: 2}})
+  old.end(accountRows(1, 'old-'))
+  const ended = await until(
+    () => ok(org.call('GET', `/orgs/${org.org}/jobs/${job.id}`), 200),
+    ({state}) => state !== 'running',
+  )
+  t.like(ended, {state: 'refused', error: {code: 'SCHEDULE_CONFLICT'}})
+  t.like((await ok(org.call('GET', `${path}/test`), 200)).test, {file: {name: 'new.csv', rows: 2}})
+})
+
 test.serial('firings and test fetches of one org whose source is slow leave places for another org', async t => {
   const held: ServerResponse[] = []
   host.answer(response => void (response.req.url === '/slow.csv' ? held.push(response) : response.end(accountRows(1, 'quick-'))))

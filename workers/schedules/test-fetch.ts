@@ -14,36 +14,42 @@ import {type FetchDeps, type FetchedFile, fetchFile} from './fetch.ts'
 
 /**
  * Fetches the file of a schedule as a firing that is due now would, and stores a sample of the file, or the problem. Makes no import,
- * writes nothing to the CRM, and keeps no file. Returns whether the file could be fetched and read.
+ * writes nothing to the CRM, and keeps no file. Returns whether the file could be fetched and read. Stores nothing if the source was changed
+ * meanwhile, because people would take the result for that of the new source.
  */
-export const testFetch = async (work: FetchDeps, {org, id}: {org: string; id: string}): Promise<boolean> => {
+export const testFetch = async (work: FetchDeps, {org, id, version = 0}: TestFetchInput): Promise<boolean> => {
   const schedule = await findFired(work.db, {org, id})
   if (!schedule) throw new Refusal('NOT_FOUND', 'No such schedule')
-  const result = await fetchSample(work, schedule).catch(failureOf)
-  if (!(await keepTestFetch(work.db, {schedule: id, result}))) throw new Refusal('NOT_FOUND', 'The schedule was deleted')
+  // Tests of two versions may overlap, so each has its own file in storage.
+  const key = `${org}/test-fetches/${id}_${version}`
+  const result = await fetchSample(work, schedule, key).catch(failureOf)
+  if (!(await keepTestFetch(work.db, {schedule, result}))) throw new Refusal('SCHEDULE_CONFLICT', isOutdated)
   return result.problem === null
 }
 
-const fetchSample = async (work: FetchDeps, schedule: Schedule): Promise<TestFetchResult> => {
+type TestFetchInput = {org: string; id: string; version: number | undefined}
+
+const isOutdated = 'The schedule was changed or deleted during the test. Test it again'
+
+const fetchSample = async (work: FetchDeps, schedule: Schedule, key: string): Promise<TestFetchResult> => {
   const {org, templateId} = schedule
   const template = await findTemplate(work.db, {org, id: templateId, person: '', admin: true})
   if (!template) throw new Refusal('NOT_FOUND', 'No such template')
   const fetched = await fetchFile(work, schedule, {dueAt: await readClock(work.db)})
   try {
-    return {file: await readSample(work, schedule, {fetched, template}), problem: null}
+    return {file: await readSample(work, schedule, {fetched, template, key}), problem: null}
   } finally {
     await fetched.file.close()
   }
 }
 
-type SampleInput = {fetched: FetchedFile; template: TemplateRow}
+type SampleInput = {fetched: FetchedFile; template: TemplateRow; key: string}
 
 /** Reads the file with the options of the template's first slot. The file is in storage only while this function reads it. */
-const readSample = async (work: FetchDeps, {org, id}: Schedule, {fetched, template}: SampleInput): Promise<FetchedSample> => {
+const readSample = async (work: FetchDeps, {org}: Schedule, {fetched, template, key}: SampleInput): Promise<FetchedSample> => {
   const {storage} = work
   const parsing = parseHere(work)
   const {slot, reader} = documentOf(template).sources[0]!
-  const key = `${org}/test-fetches/${id}`
   const {file, charset, convertedFrom} = fetched
   const isStated = !convertedFrom && Object.keys(reader).length > 0
   const how = {...(isStated && {reader}), named: {charset}, convertedFrom}

@@ -3,7 +3,7 @@ import {EXIT} from '../cli/exit-codes.ts'
 import {findImportId} from '../cli/find.ts'
 import {waitForJob} from '../cli/job.ts'
 import {clean, count, plural} from '../cli/phrases.ts'
-import type {Cli} from '../cli/session.ts'
+import type {Cli, Session} from '../cli/session.ts'
 import {wrapLines} from '../cli/wrap.ts'
 import {type Json, readPages} from '../http.ts'
 
@@ -34,8 +34,7 @@ const check = async (cli: Cli, given: string) => {
   const {client, path} = session
   const id = await findImportId(session, given)
   const at = path(`imports/${encodeURIComponent(id)}/checks`)
-  await waitForJob(cli, session, (await client.post(at)).job)
-  const {checks} = await client.get(at, {limit: 1})
+  const checks = await checkNow(cli, session, at)
   const problems = await Array.fromAsync(readPages(client, at, 'problems', {limit: 500}))
   const rows = problems.map(({severity, count: many, rows: first, module, field, column, message, fix}: Json) => [
     severity,
@@ -48,11 +47,23 @@ const check = async (cli: Cli, given: string) => {
   const errors = problems.filter(({severity}: Json) => severity === 'error').length
   cli.out.answer({checks, problems}, () => [
     ...(cli.out.isTerminal ? problems.flatMap(problem => describe(cli, problem)) : rows.length ? cli.out.table(heads, rows) : []),
+    ...(checks.stale ? ['The import changed during the check, so this is out of date. Run the command again'] : []),
     ...(cli.out.isTerminal || rows.length === 0
       ? [`${plural(checks.rows ?? 0, 'row')} read: ${errors ? plural(errors, 'error') : 'no errors'}`]
       : []),
   ])
   if (errors > 0) cli.exit(EXIT.rows)
+}
+
+const mostChecks = 3
+
+/** Checks again if the import changed after the check read it: the server answers with the job of a check that is already running. */
+const checkNow = async (cli: Cli, session: Session, at: string): Promise<Json> => {
+  for (let n = 1; ; n++) {
+    await waitForJob(cli, session, (await session.client.post(at)).job)
+    const {checks} = await session.client.get(at, {limit: 1})
+    if (!checks.stale || n === mostChecks) return checks
+  }
 }
 
 /** Formats a problem for a terminal as a paragraph, because sentences do not fit into table cells. */
