@@ -166,6 +166,26 @@ test.serial('a firing that waits for its file starts no run after its schedule w
   }
 })
 
+test.serial('a firing whose schedule is changed while its file is fetched starts over with the new settings', async t => {
+  const {path, body} = await make()
+  const held = Promise.withResolvers<() => void>()
+  const isOld = (url: string | undefined) => url === '/orders.csv'
+  host.answer(response => {
+    const end = () => void response.end(accountRows(1, isOld(response.req.url) ? 'old-place-' : 'new-place-'))
+    isOld(response.req.url) ? held.resolve(end) : end()
+  })
+  const {firing} = await ok(org.call('POST', `${path}/run`, {}), 202)
+  const end = await held.promise
+  await ok(org.call('PUT', path, {...body, source: {...host.source, url: `http://${host.place}/new.csv`}}), 200)
+  end()
+  t.like(await untilOver(org, path, firing.id), {outcome: 'done', tries: 0})
+  const numbers = house.crm.records('example', 'Accounts').map(record => `${record.Account_Number}`)
+  t.deepEqual(
+    numbers.filter(number => number.includes('-place-')),
+    ['new-place-1'],
+  )
+})
+
 test.serial('a due time during a running firing is skipped and reported, and a second firing is refused', async t => {
   const {path} = await make()
   let end = () => {}

@@ -176,7 +176,7 @@ type PrepareRun = (tx: Tx, person: string) => Promise<PreparedRun>
 
 /**
  * Starts the run as the schedule's creator. The fetch may have taken half an hour, so the permission is checked again in the transaction
- * that starts the run.
+ * that starts the run. If the settings were changed meanwhile, the next owner starts over with the new ones, for example another connection.
  */
 const startAsMaker = async ({db, queue}: FetchDeps, ready: ReadyFiring, prepare: PrepareRun): Promise<FiringState> => {
   const {firing, schedule} = ready
@@ -185,6 +185,11 @@ const startAsMaker = async ({db, queue}: FetchDeps, ready: ReadyFiring, prepare:
     if ('reason' in ground) {
       await endBlocked(tx, ready, ground)
       return 'ended'
+    }
+    const present = await findFired(tx, {org: schedule.org, id: schedule.id})
+    if (present?.version !== schedule.version) {
+      if (!(await pauseFiring(tx, firing, {seconds: 0, failed: null}))) throw new Superseded()
+      return 'waiting'
     }
     const {run, drift} = await prepare(tx, ground.person)
     const {runId} = await startRun(tx, queue, {...run, ...runOptionsOf(schedule), role: null, dryRun: false, isScheduled: true})
