@@ -25,33 +25,38 @@ const Entry = z.object({
 export type AuditPage = {org: string; from: string | null; to: string; after: {place: string; id: string} | null; limit: number}
 
 /** Lists at most `limit` audit entries of the org from `from` until before `to`, oldest first. Reads at most `limit` rows of each source. */
-export const listAuditEntries = (db: Db, page: AuditPage) =>
-  db.any(sql.type(Entry)`
+export const listAuditEntries = (db: Db, page: AuditPage) => db.any(auditPage(page))
+
+export const auditPage = (page: AuditPage) => sql.type(Entry)`
     select at, e.id, source, kind, via, person_id as "personId", p.name as "personName", p.email as "personEmail", staff_id as "staffId",
       staff_name as "staffName", token_id as "tokenId", session_id as "sessionId", address, user_agent as "userAgent", target, detail,
       at::text as place
     from (${sql.join(
-      sourcesOf(page.org).map(rows => sliceOf(page, rows)),
+      sourcesOf(page).map(rows => sliceOf(page, rows)),
       sql.fragment` union all `,
     )}) e
     left join people p on p.id = person_id
-    order by at, e.id limit ${page.limit}`)
+    order by at, e.id limit ${page.limit}`
 
 type Fragment = ReturnType<typeof sql.fragment>
 
-const sliceOf = ({from, to, after, limit}: AuditPage, rows: Fragment) => sql.fragment`
+/** The lower limit of the time is a plain condition, because an index cannot serve one that is optional. */
+const isOnPage = ({from, to, after}: AuditPage, at: Fragment, id: Fragment) => sql.fragment`
+  ${at} < ${to}::timestamptz and ${at} >= coalesce(${after?.place ?? from}::timestamptz, '-infinity')
+    and (${after?.id ?? null}::text is null or (${at}, ${id}) > (${after?.place ?? null}::timestamptz, ${after?.id ?? null}::text collate "C"))`
+
+const sliceOf = (page: AuditPage, rows: Fragment) => sql.fragment`
   (select at, id, source, kind, via, person_id, staff_id, staff_name, token_id, session_id, address, user_agent, target, detail
   from (${rows}) r
-  where at < ${to}::timestamptz and (${from}::timestamptz is null or at >= ${from}::timestamptz)
-    and (${after?.id ?? null}::text is null or (at, id) > (${after?.place ?? null}::timestamptz, ${after?.id ?? null}::text collate "C"))
-  order by at, id limit ${limit})`
+  where ${isOnPage(page, sql.fragment`at`, sql.fragment`id`)}
+  order by at, id limit ${page.limit})`
 
-const sourcesOf = (org: string): Fragment[] => [
+const sourcesOf = ({org, ...page}: AuditPage): Fragment[] => [
   settingsOf(org),
   accessOf(org),
   staffActionsOf(org),
   ...(['created', 'revoked'] as const).map(moment => clientsOf(org, moment)),
-  ...(['authorised', 'started', 'ended'] as const).map(moment => runsOf(org, moment)),
+  ...(['authorised', 'started', 'ended'] as const).map(moment => runsOf({org, ...page}, moment)),
 ]
 
 const noStaff = sql.fragment`null::text as staff_id, null::text as staff_name`
@@ -95,10 +100,16 @@ const clientsOf = (org: string, moment: 'created' | 'revoked') => {
     and not exists (select from audit_events e where e.org_id = g.org_id and e.created_at = ${at} and e.detail ->> 'grantId' = g.id)`
 }
 
-const runsOf = (org: string, moment: 'authorised' | 'started' | 'ended') => sql.fragment`
-  select ${sql.identifier(['r', `${moment}_at`])} as at, (r.id || ${`.${moment}`}) collate "C" as id, 'runs' as source, ${`run.${moment}`} as kind,
-    null::text as via, person_id, ${noStaff}, null::text as token_id, ${noDevice}, i.name as target,
-    jsonb_build_object('runId', r.id, 'importId', i.id, 'connectorId', r.connector_id, 'dryRun', dry_run)
+/** SQL for the moments of runs on a page. The limit is inside the joins, so that a page does not join all runs of the org. */
+const runsOf = (page: AuditPage, moment: 'authorised' | 'started' | 'ended') => {
+  const [at, id] = [sql.identifier([`${moment}_at`]), sql.fragment`(id || ${`.${moment}`}::text) collate "C"`]
+  return sql.fragment`
+  select r.at, r.id, 'runs' as source, ${`run.${moment}`} as kind, null::text as via, person_id, ${noStaff}, null::text as token_id, ${noDevice},
+    i.name as target, jsonb_build_object('runId', r.run, 'importId', i.id, 'connectorId', r.connector_id, 'dryRun', dry_run)
       || ${moment === 'ended' ? sql.fragment`jsonb_build_object('stop', h.stop, 'rows', h.counted)` : sql.fragment`'{}'::jsonb`} as detail
-  from runs r join run_heads h using (run_no) left join imports i using (import_no)
-  where r.org_id = ${org} and ${sql.identifier(['r', `${moment}_at`])} is not null`
+  from (
+    select ${at} as at, ${id} as id, id as run, run_no, import_no, connector_id, dry_run, person_id from runs
+    where org_id = ${page.org} and ${at} is not null and ${isOnPage(page, sql.fragment`${at}`, id)}
+    order by ${at}, ${id} limit ${page.limit}
+  ) r join run_heads h using (run_no) left join imports i using (import_no)`
+}

@@ -1,6 +1,8 @@
 import test from 'ava'
+import {z} from 'zod'
 import {AuditEntry} from '../../api/routes/audit.ts'
 import {newId} from '../../shared/ids.ts'
+import {auditPage} from '../../sql/audit-export.ts'
 import {sql} from '../../sql/database.ts'
 import {insertGrant} from '../../sql/oauth-grants.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport} from '../support/importing.ts'
@@ -175,6 +177,22 @@ test('an export longer than a page has every entry once', async t => {
   const {entries} = await exportOf(token, org)
   t.is(entries.length, 3001)
   t.is(new Set(entries.map(({id}) => id)).size, 3001)
+})
+
+test('a page of the export reads runs by an index, and joins only those of the page', async t => {
+  const page = {
+    org: 'org_1',
+    from: null,
+    to: '2026-12-01T00:00:00Z',
+    after: {place: '2026-01-01T00:00:00Z', id: 'run_1.started'},
+    limit: 10,
+  }
+  const plan = await house.db.transaction(async tx => {
+    await tx.query(sql.unsafe`set local enable_seqscan = off`)
+    return tx.anyFirst(sql.type(z.object({'QUERY PLAN': z.string()}))`explain ${auditPage(page)}`)
+  })
+  for (const moment of ['authorised', 'started', 'ended'])
+    t.regex(plan.join('\n'), new RegExp(`using runs_${moment} on runs.*\n *Index Cond: \\(\\(org_id = .*${moment}_at >= `))
 })
 
 test('an erased person leaves no client address in the export, which names the end of the MCP clients', async t => {
