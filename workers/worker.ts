@@ -20,8 +20,8 @@ type Places = {concurrency: number | ((deps: WorkerDeps) => number); perOrg?: nu
 
 /**
  * Makes a worker from a job's handler. The handler returns its answer, throws a Refusal (returned to the caller of the job), or throws
- * another error (retried by the job's policy). A process executes `concurrency` jobs at once, at most `perOrg` of one org (default: all but one), so
- * that one org cannot stop the jobs of the others.
+ * another error (retried by the job's policy). A process executes `concurrency` jobs at once. At most `perOrg` of them, if given, are of one org, so
+ * that its slow servers cannot stop the jobs of other orgs.
  */
 export const worker = <P extends z.ZodType, A extends z.ZodType>(
   job: Job<P, A>,
@@ -31,19 +31,20 @@ export const worker = <P extends z.ZodType, A extends z.ZodType>(
   name: job.name,
   async start(queue, deps) {
     const count = typeof concurrency === 'function' ? concurrency(deps) : concurrency
-    await listen(queue, job, handle, deps, {localConcurrency: count, localGroupConcurrency: perOrg ?? Math.max(1, count - 1)})
+    if (perOrg === undefined) for (let n = 0; n < count; n++) await listen(queue, job, handle, deps)
+    else await listen(queue, job, handle, deps, {localConcurrency: count, localGroupConcurrency: perOrg})
   },
 })
 
 type PlaceLimits = {localConcurrency: number; localGroupConcurrency: number}
 
-/** Executes jobs in several places. Notifies a place after each job, so that it does not wait for its polling interval. */
+/** Executes jobs in one place, or in several with a limit for each org. Notifies a place after each job, so that it does not wait to poll. */
 const listen = async <P extends z.ZodType, A extends z.ZodType>(
   queue: Queue,
   job: Job<P, A>,
   handle: JobHandler<P, A>,
   deps: WorkerDeps,
-  limits: PlaceLimits,
+  limits?: PlaceLimits,
 ) => {
   const first: string = await queue.work(
     job.name,
@@ -62,7 +63,7 @@ const listen = async <P extends z.ZodType, A extends z.ZodType>(
         })
       } finally {
         ended(outcome)
-        setImmediate(() => notifyPlaces(queue, first))
+        setImmediate(() => (limits ? notifyPlaces(queue, first) : queue.notifyWorker(first)))
       }
     },
   )

@@ -19,14 +19,13 @@ const underWayWithinMs = 60_000
 /**
  * Measures what 50 active runs cost other users of the API. Two requests are measured: reading the progress of these runs, and authorising
  * another run. Each figure is the time or rate during the runs ÷ that of the same requests to the same process without runs.
- * The runs use two `imports` processes over one CRM org with ten slots and 400 ms per call. One org may have all but
- * one place of a process. Ten connections send requests as fast as they are
+ * The runs use two `imports` processes over one CRM org with ten slots and 400 ms per call. Ten connections send requests as fast as they are
  * answered. The results are the medians of five interleaved rounds.
  */
 export const measureParallelRuns = async () => {
   const deployment = await startDeployment('parallel', {
     crm: ['test/bench/idle-crm.ts', '--latency', `${latencyMs}`],
-    env: {CRM_SLOTS: `${slots}`, IMPORTS_PER_WORKER: `${runs / processes + 1}`, RATE_PER_ADDRESS: '0', RATE_PER_BEARER: '0'},
+    env: {CRM_SLOTS: `${slots}`, IMPORTS_PER_WORKER: `${runs / processes}`, RATE_PER_ADDRESS: '0', RATE_PER_BEARER: '0'},
     imports: processes,
   })
   try {

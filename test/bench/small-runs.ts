@@ -22,13 +22,13 @@ const underWayWithinMs = 60_000
  * Measures how long people wait for small imports while a large one is active in the same org. The figure is the 95th percentile of the time
  * from the request for a run of 50 rows to its end, with a run of 1,000,000 rows ÷ without it.
  * 200 small runs start, one every 80 ms. One CRM org has ten slots and 400 ms per call, so the small runs alone need half of the slots. Two
- * `imports` processes execute eight runs of one org each. So sixteen runs can be active, and no small run waits until another run ends.
+ * `imports` processes execute eight runs each. So sixteen runs can be active, and no small run waits until another run ends.
  * The result is the median ratio of five interleaved rounds. Each round starts a new large run and cancels it when the small runs have ended.
  */
 export const measureSmallRuns = async () => {
   const deployment = await startDeployment('small', {
     crm: ['test/bench/idle-crm.ts', '--latency', `${latencyMs}`],
-    env: {CRM_SLOTS: `${slots}`, IMPORTS_PER_WORKER: `${runsPerProcess + 1}`, RATE_PER_BEARER: '0', RATE_PER_ADDRESS: '0'},
+    env: {CRM_SLOTS: `${slots}`, IMPORTS_PER_WORKER: `${runsPerProcess}`, RATE_PER_BEARER: '0', RATE_PER_ADDRESS: '0'},
     imports: processes,
   })
   try {

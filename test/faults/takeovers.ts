@@ -63,11 +63,11 @@ export const timeTakeovers = async (stage: Stage, {here, org}: Ground) => {
   stage.figure('takeover p99 over lease', byLease[Math.ceil(byLease.length * 0.99) - 1]!, {most: 2})
 }
 
-/** Settings of a worker with a slot for each run and a long CRM time-out. One org may have all but one place of a worker. */
+/** Settings of a worker with a slot for each run and a long CRM time-out. */
 const patient = {
   LEASE_SECONDS: String(leaseSeconds),
   CRM_TIMEOUT_SECONDS: '60',
-  IMPORTS_PER_WORKER: String(imports + 1),
+  IMPORTS_PER_WORKER: String(imports),
   CRM_SLOTS: String(imports),
 }
 
