@@ -101,8 +101,8 @@ export const fireSchedule = job({
 })
 
 /**
- * Fetches the file of a schedule and stores what it is, without an import. A person waits for the result, so the job is tried once. A test of changed
- * settings does not return the job that reads the settings of before. The previous release sends no `version`.
+ * Fetches the file of a schedule and stores what it is, without an import. A person waits for the result, so the job is tried once. The key contains
+ * `version`, so that a test of changed settings does not join a job that reads the old ones. The previous release sends no `version`.
  */
 export const testSchedule = job({
   name: 'schedule.test',

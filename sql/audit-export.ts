@@ -40,7 +40,7 @@ export const auditPage = (page: AuditPage) => sql.type(Entry)`
 
 type Fragment = ReturnType<typeof sql.fragment>
 
-/** The lower limit of the time is a plain condition, because an index cannot serve one that is optional. */
+/** `coalesce` always gives a lower limit of the time, because Postgres does not use an index for `limit is null or at >= limit`. */
 const isOnPage = ({from, to, after}: AuditPage, at: Fragment, id: Fragment) => sql.fragment`
   ${at} < ${to}::timestamptz and ${at} >= coalesce(${after?.place ?? from}::timestamptz, '-infinity')
     and (${after?.id ?? null}::text is null or (${at}, ${id}) > (${after?.place ?? null}::timestamptz, ${after?.id ?? null}::text collate "C"))`

@@ -99,7 +99,7 @@ const due = sql.fragment`
 const money = sql.fragment`
   select 'payment_events', status, '', count(*) from payment_events where status in ('received', 'processing', 'deferred', 'failed') group by 2
   union all select 'payment_event_seconds', '', '', coalesce(max(extract(epoch from lading_now() - created_at)), 0) from payment_events
-    where status in ('received', 'processing', 'deferred', 'failed') and attempts < ${mostEventAttempts}
+    where status in ('received', 'processing', 'deferred') or (status = 'failed' and attempts < ${mostEventAttempts})
   union all select 'plans_ending_early', '', '', count(*) from subscriptions where interval = 'year' and overage_item_id is not null
     and cancels_at < period_ends_at and status not in ('canceled', 'incomplete_expired')
   union all select 'plan_changes_open', '', '', count(*) from plan_changes where state in ('started', 'unknown', 'partial')

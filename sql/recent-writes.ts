@@ -5,7 +5,7 @@ type RecentQuery = {dc: string; crmOrgId: string; run: number; seconds: number}
 
 /**
  * Whether another run of the CRM org is authorised or open, or ended within the last `seconds`. Dry runs do not count. Reads only the last ended run
- * of each connection, because Postgres estimates that a third of the runs ended recently and would not use an index for that condition.
+ * of each connection. For `ended_at > now - seconds`, Postgres would expect a third of all runs and use no index.
  */
 export const isWrittenRecently = (db: Db, {dc, crmOrgId, run, seconds}: RecentQuery): Promise<boolean> =>
   db.oneFirst(sql.type(z.object({is: z.boolean()}))`

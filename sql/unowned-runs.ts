@@ -15,8 +15,8 @@ export const isUnowned = sql.fragment`
       or not exists (select from sends where sends.run_no = run_heads.run_no and bulk_job is not null) end))`
 
 /**
- * Lists the unowned runs, oldest first. Runs of a closed org wait until it is reopened. `ended_at is null` holds for each unowned run. It lets
- * Postgres use an index of the open runs, because each `imports` process makes this query every few seconds.
+ * Lists the unowned runs, oldest first. Runs of a closed org wait until it is reopened. Each `imports` process makes this query every few seconds.
+ * The redundant `ended_at is null` lets Postgres use the index of open runs.
  */
 export const listUnownedRuns = (db: Db, {limit}: {limit: number}) =>
   db.any(sql.type(z.object({id: z.string(), org: z.string()}))`

@@ -6,9 +6,9 @@ import {type Worker, worker} from './worker.ts'
 
 /**
  * The number of firings, and of test fetches, that a process executes concurrently. Both mostly wait for an external server, for half an hour if the
- * server is slow. One org has at most half of the places.
+ * server is slow. At most three of them are of one org.
  */
-const places = {concurrency: 4, perOrg: 2}
+const concurrency = {concurrency: 4, perOrg: 3}
 
 /**
  * Executes firings until their runs have started, and executes test fetches. The lease of a firing decides which process owns the firing. The
@@ -18,10 +18,10 @@ const schedules: Worker = {
   name: fireSchedule.name,
   async start(queue, tools) {
     const outbound = openOutbound(tools.config)
-    const fire = worker(fireSchedule, places, async ({org, firing}, work) => ({
+    const fire = worker(fireSchedule, concurrency, async ({org, firing}, work) => ({
       state: await executeFiring({...work, outbound}, {org, id: firing}),
     }))
-    const test = worker(testSchedule, places, async ({org, schedule, version}, work) => ({
+    const test = worker(testSchedule, concurrency, async ({org, schedule, version}, work) => ({
       fetched: await testFetch({...work, outbound}, {org, id: schedule, version}),
     }))
     await fire.start(queue, tools)

@@ -16,7 +16,7 @@ type JobHandler<P extends z.ZodType, A extends z.ZodType> = (payload: z.output<P
  */
 export type Worker = {name: string; start(queue: Queue, deps: WorkerDeps): Promise<void | (() => Promise<void>)>}
 
-type Places = {concurrency: number | ((deps: WorkerDeps) => number); perOrg?: number}
+type Concurrency = {concurrency: number | ((deps: WorkerDeps) => number); perOrg?: number}
 
 /**
  * Makes a worker from a job's handler. The handler returns its answer, throws a Refusal (returned to the caller of the job), or throws
@@ -25,7 +25,7 @@ type Places = {concurrency: number | ((deps: WorkerDeps) => number); perOrg?: nu
  */
 export const worker = <P extends z.ZodType, A extends z.ZodType>(
   job: Job<P, A>,
-  {concurrency, perOrg}: Places,
+  {concurrency, perOrg}: Concurrency,
   handle: JobHandler<P, A>,
 ): Worker => ({
   name: job.name,
@@ -36,15 +36,15 @@ export const worker = <P extends z.ZodType, A extends z.ZodType>(
   },
 })
 
-type PlaceLimits = {localConcurrency: number; localGroupConcurrency: number}
+type ConcurrencyLimits = {localConcurrency: number; localGroupConcurrency: number}
 
-/** Executes jobs in one place, or in several with a limit for each org. Notifies a place after each job, so that it does not wait to poll. */
+/** Executes jobs one after another, or several at once with a limit for each org. Notifies pg-boss after each job, so that it does not wait to poll. */
 const listen = async <P extends z.ZodType, A extends z.ZodType>(
   queue: Queue,
   job: Job<P, A>,
   handle: JobHandler<P, A>,
   deps: WorkerDeps,
-  limits?: PlaceLimits,
+  limits?: ConcurrencyLimits,
 ) => {
   const first: string = await queue.work(
     job.name,
@@ -63,14 +63,17 @@ const listen = async <P extends z.ZodType, A extends z.ZodType>(
         })
       } finally {
         ended(outcome)
-        setImmediate(() => (limits ? notifyPlaces(queue, first) : queue.notifyWorker(first)))
+        setImmediate(() => (limits ? notifyBusyWorkers(queue, first) : queue.notifyWorker(first)))
       }
     },
   )
 }
 
-/** Notifies the places that have a job: pg-boss does not say which one has just ended its job, and the others would fetch after theirs anyway. */
-const notifyPlaces = (queue: Queue, first: string) => {
+/**
+ * Notifies all busy workers of pg-boss, because pg-boss does not say which one just ended its job. The others would fetch after their current job
+ * anyway.
+ */
+const notifyBusyWorkers = (queue: Queue, first: string) => {
   for (const {id, workId, count} of queue.getWipData()) if (workId === first && count > 0) queue.notifyWorker(id)
 }
 

@@ -23,7 +23,7 @@ export type RequestOptions = {
   headers?: Headers_
   signal?: AbortSignal
   timeoutMs?: number
-  /** Whether a client with retries sends the request only once, because the caller retries it. */
+  /** Switches the client's own retries off, because the caller retries the request. */
   isSentOnce?: boolean
 }
 export type HttpAnswer<T> = {status: number; headers: Headers; body: T}
@@ -145,7 +145,7 @@ export async function* readPages<T = Json>(
   }
 }
 
-/** The number of items that the lists read with `readFirst` return at most. */
+/** The maximum page size of the lists that `readFirst` reads. */
 const mostOfPage = 100
 
 /** Reads the first `limit` items of a list, from as many pages as needed. */

@@ -62,13 +62,12 @@ type Dates = Pick<ColumnEvidence, 'dates'>
 
 /**
  * Returns the chosen order of a column's dates, or the only order that the values prove; else null. A date with the year first proves no order for
- * other dates beside it.
+ * ambiguous dates beside it.
  */
 export const dateOrderOf = ({dates}: Dates, choice?: Choice): DateOrder | null => {
   if (choice?.dateOrder) return choice.dateOrder
-  if (dates.dmy && dates.mdy) return null
-  if (dates.dmy || dates.mdy) return dates.dmy ? 'dmy' : 'mdy'
-  return dates.ymd && !dates.ambiguous ? 'ymd' : null
+  const proved = (['dmy', 'mdy', 'ymd'] as const).filter(order => dates[order] > 0)
+  return proved.length === 1 && !(dates.ymd && dates.ambiguous) ? proved[0]! : null
 }
 
 /**

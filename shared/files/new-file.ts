@@ -8,8 +8,8 @@ import {convertedReader, convertJson} from './json/json-to-csv.ts'
 import {
   type CsvOptions,
   type CsvReader,
-  keepDecimals,
-  keepOpenQuotes,
+  dropUnusedDecimals,
+  dropUnusedOpenQuotes,
   type Reader,
   type ReaderOptions,
   withDecimals,
@@ -94,7 +94,7 @@ const readWorkbook = async ({storage, limits}: NewFileDeps, {key, reader: option
     return {...found, corrects: findOrigin(file.columns[0])}
   }
   const how = stated.sheet !== undefined ? 'stated' : sheets.length === 1 ? 'only' : passed === null ? 'first visible' : 'first with rows'
-  const reader = checked(keepDecimals({...asked, format: 'xlsx', sheet: sheet.name}, file))
+  const reader = checked(dropUnusedDecimals({...asked, format: 'xlsx', sheet: sheet.name}, file))
   const counted = sheets.length > 1 ? await countRowsOfOthers({storage, key}, sheet.name, limits.unpacked) : sheets
   // Without a header row, the first cell of a failed.csv is the first sample of its first column.
   const corrects = headerRow || range !== null ? undefined : findOrigin(examined.columns[0]?.samples[0])
@@ -134,7 +134,7 @@ const readCsv = async (bytes: AsyncIterable<Uint8Array>, reader: CsvReader, guar
     }
   }
   const examined = await examine({...table, rows: watched()}, null)
-  return {reader: keepOpenQuotes(reader, table), ...examined, text: {bad: bad.found()}}
+  return {reader: dropUnusedOpenQuotes(reader, table), ...examined, text: {bad: bad.found()}}
 }
 
 type StartedReading = {sample: Uint8Array; begun: CsvFindings; survey: Survey}

@@ -118,13 +118,14 @@ const isMostly = (column: Column, ...kinds: (keyof Column['kinds'])[]) =>
 const dateProblem = (column: Column, choice: Choice | undefined): FoundProblem | null => {
   const {dates} = column
   if (!isMostly(column, 'date') || dateOrderOf(column, choice)) return null
-  const both = dates.dmy > 0 && dates.mdy > 0
-  if (!both && !dates.ambiguous) return null
+  const proved = (['dmy', 'mdy', 'ymd'] as const).filter(order => dates[order] > 0)
+  if (!proved.length && !dates.ambiguous) return null
   return {
     kind: 'ambiguous',
-    message: both
-      ? 'Some dates can only be read in the order dmy, others mdy'
-      : `${count(dates.ambiguous, 'date')} can be read in several orders and no value shows which`,
+    message:
+      proved.length > 1
+        ? `Some dates can only be read in the order ${proved.join(', others ')}`
+        : `${count(dates.ambiguous, 'date')} can be read in several orders and no value shows which`,
     fix: `Choose an order: choices {"${column.name}": {"dateOrder": "dmy"}}, or mdy`,
   }
 }
@@ -135,7 +136,7 @@ const yearProblem = (column: Column): FoundProblem | null =>
     ? {
         kind: 'ambiguous',
         message: `${count(column.shortYears, 'date')} with a year of two digits, which is read only with a date format`,
-        fix: 'Add a format such as dd/MM/yy or MM/dd/yy to the mapping, or correct the years in the file',
+        fix: 'If all years have two digits, add a format such as dd/MM/yy or MM/dd/yy to the mapping. Otherwise correct the years in the file',
       }
     : null
 

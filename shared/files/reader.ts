@@ -159,22 +159,22 @@ export const withDecimals = <Options extends Decimals>({
 })
 
 /** Removes `decimals` if no cell that was read has such a decimal. */
-export const keepDecimals = <Options extends Decimals>(options: Options, {decimals}: {decimals: {found: boolean}}): Options => {
+export const dropUnusedDecimals = <Options extends Decimals>(options: Options, {decimals}: {decimals: {found: boolean}}): Options => {
   const {decimals: _, ...rest} = options
   return decimals.found ? options : (rest as Options)
 }
 
 /** Removes `openQuotes` if no cell that was read has an open quote. */
-export const keepOpenQuotes = ({openQuotes, ...rest}: CsvReader, found: {openQuotes?: {found: boolean} | undefined}): CsvReader => ({
+export const dropUnusedOpenQuotes = ({openQuotes, ...rest}: CsvReader, found: {openQuotes?: {found: boolean} | undefined}): CsvReader => ({
   ...rest,
   ...(found.openQuotes?.found && openQuotes && {openQuotes}),
 })
 
 /**
- * Whether `after` reads each row as `before` did, or only keeps rows with an open quote that `before` refused. A reader that refuses rows which
- * `before` kept is not alike: without them, cleaning would no longer exclude rows that repeat them.
+ * Whether `after` reads each row as `before` did. It may also keep rows with an open quote that `before` refused. The reverse is false: if `after`
+ * refuses a row that `before` kept, cleaning no longer excludes the repeats of this row.
  */
-export const readsAlike = (before: unknown, after: unknown): boolean => {
+export const isCompatibleReader = (before: unknown, after: unknown): boolean => {
   const [{openQuotes: was, ...one}, {openQuotes: is, ...other}] = [before, after] as [CsvOptions, CsvOptions]
   return isDeepStrictEqual(one, other) && (was === 'refuse' || is !== 'refuse')
 }

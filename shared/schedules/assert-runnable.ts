@@ -39,10 +39,13 @@ export const assertSourceAllowed = ({PRIVATE_HOSTS, SOURCE_HOSTS}: Hosts, org: s
 export const assertSchedulable = (template: TemplateRow, source: Pick<FileSource, 'kind'>): void => {
   const {flows, sources} = documentOf(template)
   assertMayDelete(flows, null)
-  const needed = sources.map(({columns, reader}) => ({columns, sheet: 'sheet' in reader ? reader.sheet : undefined}))
+  const needed = sources.map(({columns, reader}) => ({
+    columns: JSON.stringify(columns),
+    sheet: 'sheet' in reader ? reader.sheet : undefined,
+  }))
   const others = needed.slice(1).filter(({sheet}) => isQuery(source) || sheet === undefined)
-  const keyOf = ({columns, sheet}: (typeof needed)[number]) => JSON.stringify([columns, isQuery(source) ? sheet : null])
-  if (others.some(other => keyOf(other) !== keyOf(needed[0]!)))
+  const sheets = new Set(needed.map(({sheet}) => sheet).filter(sheet => sheet !== undefined))
+  if (others.some(({columns}) => columns !== needed[0]!.columns) || (isQuery(source) && sheets.size > 1))
     throw new Refusal(
       'TEMPLATE_NEEDS_FILES',
       `The template takes ${sources.length} ${isQuery(source) ? 'tables' : 'files'} (${sources.map(({label}) => label).join(', ')}), and a schedule fetches one. Save a template for each, and schedule each`,

@@ -31,7 +31,7 @@ test('a new URL removes the stored query and headers, which the form does not sh
   t.deepEqual(SourceChange.parse(save(`${changed}?signature=x`)), {kind: 'https', url: changed, query: 'signature=x', headers: null})
 })
 
-test('the API accepts every URL, because the form removes the stored query and headers of another place', t => {
+test('the form removes the stored query and headers when the URL changes, so that the API accepts the new URL', t => {
   const url = 'https://files.example.com/{date:yyyy-MM-dd}.csv'
   const saved = FileSource.parse({kind: 'https', url, query: 'signature=x', headers: {'x-tenant': 'a'}})
   const stored = describeSource(saved)

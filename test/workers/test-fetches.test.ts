@@ -161,7 +161,7 @@ test.serial('a test fetch after a change of the source reads the new source, and
   t.like((await ok(org.call('GET', `${path}/test`), 200)).test, {file: {name: 'new.csv', rows: 2}})
 })
 
-test.serial('firings and test fetches of one org whose source is slow leave places for another org', async t => {
+test.serial('firings and test fetches of one org whose source is slow do not stop those of another org', async t => {
   const held: ServerResponse[] = []
   host.answer(response => void (response.req.url === '/slow.csv' ? held.push(response) : response.end(accountRows(1, 'quick-'))))
   const source = {...host.source, url: `http://${host.place}/slow.csv`}

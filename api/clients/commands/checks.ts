@@ -44,10 +44,10 @@ const check = async (cli: Cli, given: string) => {
     message,
     fix,
   ])
+  if (checks.stale) cli.out.note('The import changed during the check, so this is out of date. Run the command again')
   const errors = problems.filter(({severity}: Json) => severity === 'error').length
   cli.out.answer({checks, problems}, () => [
     ...(cli.out.isTerminal ? problems.flatMap(problem => describe(cli, problem)) : rows.length ? cli.out.table(heads, rows) : []),
-    ...(checks.stale ? ['The import changed during the check, so this is out of date. Run the command again'] : []),
     ...(cli.out.isTerminal || rows.length === 0
       ? [`${plural(checks.rows ?? 0, 'row')} read: ${errors ? plural(errors, 'error') : 'no errors'}`]
       : []),

@@ -2,7 +2,7 @@ import {listSpent} from '../../../sql/ai-credits.ts'
 import type {Pool, Tx} from '../../../sql/database.ts'
 import {countUsed, findPeriod} from '../../../sql/usage.ts'
 import {type Balance, holdCurrent} from '../credits/balance.ts'
-import {obstacleOf, type PlanStatus} from './plan-status.ts'
+import type {PlanStatus} from './plan-status.ts'
 import {roomIn} from './rows.ts'
 
 /** Returns an org's plan, status, limits and usage in the form of `GET /entitlements/me`. */
@@ -33,11 +33,10 @@ export const describePlanStatus = (planStatus: PlanStatus) => {
   }
 }
 
-/** A suspension for non-payment does not keep the time since which the payment is overdue. */
-const describePastDue = (planStatus: PlanStatus) => {
-  const {unpaid, pastDueSince: since, graceEndsAt} = planStatus
+/** `since` is null if the org is suspended for non-payment, because only the status `past_due` stores it. */
+const describePastDue = ({unpaid, pastDueSince: since, graceEndsAt, now}: PlanStatus) => {
   if (unpaid) return {since: null, graceEndsAt: null}
-  return since && {since, graceEndsAt: obstacleOf(planStatus) === 'STATUS_PAST_DUE' ? null : graceEndsAt}
+  return since && {since, graceEndsAt: graceEndsAt! <= now ? null : graceEndsAt}
 }
 
 /** After an upgrade in mid-period, the row limit lies between the limits of both plans. */

@@ -24,7 +24,10 @@ const countAgainMs = 10_000
  * in flight.
  */
 const waitForProbeMs = 5_000
-/** After a refused `onlyAsProbe` call, the time for which other calls become the probe call. The CRM may refuse the licence permanently. */
+/**
+ * The time for which this process sends no `onlyAsProbe` call after a refused one, so that another call can be the probe call. Without this limit, a
+ * licence that the CRM always refuses would block every probe.
+ */
 const leaveProbeMs = 600_000
 
 type QuotaRequest = {
@@ -160,7 +163,7 @@ const recordOutcome = async (
     await keepQuotaExhausted(db, org)
     return
   }
-  if (onlyAsProbe && problem) cachedQuota.leavesProbeUntil = performance.now() + leaveProbeMs
+  if (onlyAsProbe) cachedQuota.leavesProbeUntil = problem && !problem.retryable ? performance.now() + leaveProbeMs : -Infinity
   if (isProbe && (!problem || isJudged(outcome, problem))) {
     Object.assign(cachedQuota, {spent: false, changes: cachedQuota.changes + 1})
     await clearQuotaExhausted(db, org)

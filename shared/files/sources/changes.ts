@@ -5,7 +5,7 @@ import {findOrigin} from '../../runs/results/reason-columns.ts'
 import {type ChoiceChanges, Choices, numbersChosen} from '../choices.ts'
 import {Cleaning, namesRows} from '../cleaning/cleaning.ts'
 import {assertRows, type CellChange, editCells, keepEdits, withoutEdits} from '../cleaning/edit-cells.ts'
-import {Reader, type ReaderOptions, readsAlike} from '../reader.ts'
+import {isCompatibleReader, Reader, type ReaderOptions} from '../reader.ts'
 import type {FileDeps} from '../stored-file.ts'
 import {describeFindings} from './describe.ts'
 import {evidenceOf, isConverted, type SourceEvidence} from './evidence.ts'
@@ -54,7 +54,7 @@ const plan = ({source, changes}: ApplyChangesInput) => {
   const cleaned = Cleaning.parse(source.cleaning)
   const stored = isRenumbered(current, choiceChanges) ? cleaned.filter(step => !namesRows(step)) : cleaned
   const given = changes.cleaning ? keepEdits(changes.cleaning, stored) : stored
-  const cleaning = editCells(readsAlike(current, choiceChanges) ? given : withoutEdits(given), cells)
+  const cleaning = editCells(isCompatibleReader(current, choiceChanges) ? given : withoutEdits(given), cells)
   const before = Choices.parse(source.choices)
   const chosen = {...before, ...choices}
   const isSame = !isReread && isDeepStrictEqual(cleaning, source.cleaning) && readNumbersAlike(current, before, chosen)

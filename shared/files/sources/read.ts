@@ -5,7 +5,7 @@ import {StorageMissing} from '../../storage/missing.ts'
 import {type Choices, numbersChosen} from '../choices.ts'
 import {examine} from '../examine.ts'
 import {type NewFile, readNewFile, type SniffedFile} from '../new-file.ts'
-import {keepDecimals, keepOpenQuotes, type Reader} from '../reader.ts'
+import {dropUnusedDecimals, dropUnusedOpenQuotes, type Reader} from '../reader.ts'
 import {type FileDeps, limitsOf, openFile} from '../stored-file.ts'
 import {openBadBytes} from '../text/bad-bytes.ts'
 import {checked} from '../text/sniff.ts'
@@ -59,8 +59,8 @@ export const readSource = async (
     return {
       reader:
         reader.format === 'csv'
-          ? keepOpenQuotes(reader, file)
-          : keepDecimals({...reader, sheet: file.workbook!.sheet.name}, file.workbook!),
+          ? dropUnusedOpenQuotes(reader, file)
+          : dropUnusedDecimals({...reader, sheet: file.workbook!.sheet.name}, file.workbook!),
       rows,
       isGuarded: file.workbook?.guards.found,
       evidence: {

@@ -41,7 +41,8 @@ export const convertTime: Conversion = (text, field) =>
 
 const describeFormat = (text: string, {format, reading}: Rules, usual: string) => {
   if (format !== undefined) return format
-  if (reading && SHORT_YEAR.test(text)) return `${usual}: the year has two digits, so give the mapping a format such as dd/MM/yy`
+  if (reading && SHORT_YEAR.test(text))
+    return `${usual}: the year has two digits. Correct it, or give the mapping a format such as dd/MM/yy if all years have two digits`
   if (reading?.dateFormat !== undefined)
     return `${usual}, or as ${reading.dateFormat}, the org's date format: choose the order of the column's dates`
   return reading && !reading.dateOrder ? `${usual}: choose the order of the column's dates, or give the mapping a format` : usual

@@ -1,6 +1,6 @@
 import {z} from 'zod'
 import {Refusal} from '../../errors.ts'
-import {readsAlike} from '../../files/reader.ts'
+import {isCompatibleReader} from '../../files/reader.ts'
 import {OnEdited} from './edits.ts'
 
 /**
@@ -38,7 +38,7 @@ export const extendLineage = (before: Names | null, {flows, sources}: {flows: Wr
   const named = flows.map(({id, sourceId, module}) => {
     const {sha256, reader, label} = sources.find(source => source.id === sourceId)!
     const pin = pinned.get(id)
-    if (pin && (pin.sha256 !== sha256 || !readsAlike(pin.reader, reader)))
+    if (pin && (pin.sha256 !== sha256 || !isCompatibleReader(pin.reader, reader)))
       throw new Refusal(
         'SNAPSHOT_CHANGED',
         `Flow ${id} read another file in the earlier run, or read "${label}" with other reader options. Restore the file and options to retry. To correct failed rows, upload the corrected rows to the run`,

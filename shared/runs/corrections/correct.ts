@@ -6,7 +6,7 @@ import {findRetryId, type Run} from '../../../sql/runs.ts'
 import {Refusal} from '../../errors.ts'
 import {editsIn} from '../../files/cleaning/edit-cells.ts'
 import {ingest} from '../../files/ingest.ts'
-import {Reader, readsAlike} from '../../files/reader.ts'
+import {isCompatibleReader, Reader} from '../../files/reader.ts'
 import {explainLift, mostBytesOf, type SourceDeps} from '../../files/sources/add.ts'
 import {editSource} from '../../files/sources/edit.ts'
 import type {SourceEvidence} from '../../files/sources/evidence.ts'
@@ -58,7 +58,7 @@ export const correctRun = async (deps: CorrectionDeps, {body, charset, ...input}
   const {
     found: {source, corrections},
   } = await ingest(upload, async file => {
-    // A header with an open quote is read. It is refused below if the header of the run's file is no such header.
+    // Open quotes in the header are accepted here. `match` refuses them unless a person accepted open quotes in the run's file.
     const kept = file.format === 'csv' ? {...file, reader: {openQuotes: 'keep' as const}} : file
     const {reader, evidence, corrects} = await deps.parsing.run(org, 'readNew', kept)
     const {sniffed, text} = JSON.parse(evidence) as SourceEvidence
@@ -134,7 +134,7 @@ const findCorrected = async ({db}: CorrectionDeps, {org, importId, runId, source
 /** Finds the file in the import. It must be read as in the run, because edited cells refer to rows by number. */
 const findUnchangedSource = async (db: Db, {org, importId}: Pick<CorrectInput, 'org' | 'importId'>, frozen: SnapshotSource) => {
   const {source} = await findImportSource(db, {org, importId, sourceId: frozen.id})
-  if (!readsAlike(frozen.reader, source.reader))
+  if (!isCompatibleReader(frozen.reader, source.reader))
     throw new Refusal(
       'SNAPSHOT_CHANGED',
       `"${source.label}" is read with other options than in the run. Restore the options, then correct its rows`,

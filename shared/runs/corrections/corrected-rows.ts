@@ -113,8 +113,8 @@ const openCorrected = async (deps: FileDeps, {fileKey, reader}: CorrectedFile, {
 }
 
 /**
- * Keeps the reason columns, because they contain the row numbers. Without them, a CSV file may have the open quotes that a person accepted in the
- * run's file. failed.csv doubles quotes.
+ * Keeps the reason columns of a failed.csv, because they contain the row numbers. Refuses open quotes there, because failed.csv doubles quotes. Any
+ * other CSV file may have open quotes if a person accepted them in the run's file.
  */
 const withReasons = (reader: Reader, keepsQuotes: boolean): Reader => {
   if (reader.format === 'csv')

@@ -47,7 +47,9 @@ export const Forecast = z.strictObject({
       isEnough: z
         .boolean()
         .nullable()
-        .describe('Whether the highest cost fits into what is left. Without `remaining`: false if it exceeds `allowance`, else null'),
+        .describe(
+          'Whether the highest cost fits into what is left. Without `remaining`: false if it exceeds an `allowance` that bought credits cannot raise, else null',
+        ),
     })
     .nullable()
     .describe("The CRM's API quota of the day. Null: the destination counts no credits"),

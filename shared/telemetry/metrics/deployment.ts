@@ -82,7 +82,7 @@ const FIGURES: Record<string, [help: string, a?: string, b?: string]> = {
   firings_left: ['Firings that no worker executes'],
   schedules_stopped: ['Schedules that the service stopped'],
   payment_events: ['Events of the payment provider that are not applied', 'status'],
-  payment_event_seconds: ['Age of the oldest event of the payment provider that the worker still tries to apply'],
+  payment_event_seconds: ['Age of the oldest event of the payment provider that is not applied and was not given up'],
   plan_changes_open: ['Plan changes with an unknown outcome'],
   plans_ending_early: ['Yearly plans with overage that end before their paid period'],
   topups_open: ['Top-ups with an unknown outcome'],

@@ -24,11 +24,11 @@ type PriceInput = {
 export const priceRun = ({others, verifyAll, ...input}: PriceInput): Forecast => {
   const {plan, quota, rows, basis, now} = input
   const {credits, seconds} = priceCalls(input)
-  const {remaining = null, allowance = null} = quota ?? {}
-  // The CRM reports what is left only once half the day's quota is used. What is left never exceeds the allowance.
+  const {remaining = null, allowance = null, allowanceAtLeast = false} = quota ?? {}
+  // The CRM reports what is left only once half the day's quota is used. What is left never exceeds the allowance, but bought credits add to it.
   const left = remaining ?? allowance
   const fits = left === null || credits.max <= left
-  const isEnough = fits && remaining === null ? null : fits
+  const isEnough = remaining === null && (fits || allowanceAtLeast) ? null : fits
   const pausesAtRow = !fits && rows > 0 ? Math.min(rows, Math.max(1, Math.floor((rows * left) / credits.max))) : null
   return {
     credits: {...credits, byKind: quota ? byKindOf(plan) : {}},

@@ -7,6 +7,8 @@ import type {Context} from '../context.ts'
 import {callBulkUnlessRefused} from '../send/crm-retry.ts'
 
 const mostDownloads = 3
+/** More than for an upload, because without the result each row of the file counts as unanswered. */
+const mostRejections = 6
 
 /**
  * Downloads the result of a job and returns its rows by key. Returns null if the CRM refuses the download, or if the result is unreadable
@@ -23,7 +25,7 @@ export const readResults = async (ctx: Context, url: string, keys: string[]): Pr
         return at
       }
       const download = () => ctx.connection.bulkWrite!.download(url, receive, {signal: ctx.lease.lost}).then(() => true)
-      if ((await callBulkUnlessRefused(ctx, download)) === null) return null
+      if ((await callBulkUnlessRefused(ctx, download, mostRejections)) === null) return null
       const {size} = await file.stat()
       const storage = {
         size: async () => size,

@@ -55,7 +55,7 @@ const settleSend = async (ctx: LedgerContext, send: OpenSend, places: number[], 
   // Rows of an undo, and subform rows that are written again with their record, may have no unsettled entry. The log then says how they are counted.
   const ends = isUndo || kind === STEP_CODES.replace ? await listEndsOfKeys(ctx.db, {...named, byRecord: isUndo}) : []
   const counted = new Map(ends.map(({key, recordId, outcome}) => [nameOf(key, recordId), OUTCOMES[outcome]!]))
-  // An entry may concern an earlier record of a row that was updated since.
+  // A row may have an unsettled entry for an earlier record. If the log counts the row as updated since then, it stays updated.
   for (const open of isUndo ? [] : await listOpenKinds(ctx.db, named))
     if (counted.get(open.key) !== 'updated') counted.set(open.key, countedAs(open.kind))
   const settled = {...emptySettlement(...(batch === null ? [] : [batch])), isProgress: false}

@@ -61,13 +61,11 @@ export const readUnlessRefused = <T>(ctx: Context, read: () => Promise<T>, slots
     slots,
   )
 
-const mostRejections = 3
-
 /**
- * Like `readUnlessRefused`, for a call of a bulk job. Returns null also after three redirects or 408s, which can be permanent: the CRM moved the
- * file's host, or the line is too slow for the file. The caller then writes or reads without the job.
+ * Like `readUnlessRefused`, for a call of a bulk job. Returns null also after `mostRejections` redirects or 408s, which can be permanent: the CRM moved
+ * the file's host, or the line is too slow for the file. The caller then writes or reads without the job, or without its result.
  */
-export const callBulkUnlessRefused = <T>(ctx: Context, call: () => Promise<T>): Promise<T | null> => {
+export const callBulkUnlessRefused = <T>(ctx: Context, call: () => Promise<T>, mostRejections = 3): Promise<T | null> => {
   let rejections = 0
   const callOrGiveUp = () =>
     call().catch((error: unknown) => {
@@ -99,7 +97,7 @@ const waitOrGiveUp = async (ctx: Context, error: unknown, {tried, isExempt, asse
 /**
  * While the CRM quota is exhausted, reads the licence as the probe call. A run whose own first call is always refused as a whole would otherwise wait
  * forever, because a refused call does not end the exhausted state. If the CRM refuses every call of this connection, the run ends with that reason.
- * If the CRM refuses only the licence, a later first call of the run becomes the probe call, see `leaveProbeMs`.
+ * If the CRM refuses only the licence, the run's own first call becomes the probe call after a later resume (`leaveProbeMs`).
  */
 export const probeQuota = async ({db, connection, run, signal, slots}: Context) => {
   if (!(await isQuotaExhausted(db, connection.connector))) return

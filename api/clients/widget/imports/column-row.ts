@@ -16,7 +16,7 @@ import type {Choice, Flow, Imported, Mapping, Source, SourceColumn, SourceProble
 import {MappingOptions} from './mapping-options.ts'
 import type {FieldsOf} from './module-data.ts'
 import {choicesFor, type Proposal, sayWhy, takeColumn} from './proposal.ts'
-import {isOfYears, Question} from './question.ts'
+import {asksForFormat, Question} from './question.ts'
 import {type ColumnValues, entriesOf, positionOf} from './value-entries.ts'
 
 type Props = {
@@ -91,7 +91,7 @@ const parsed: Record<string, 'date' | 'number'> = {
 const questionsOf = ({problems}: Source, {mode, transform, format, source}: Mapping, {type}: Field): SourceProblem[] =>
   problems.filter(({kind, column, fix}) => {
     if (kind !== 'ambiguous' || column !== source || mode !== 'column' || transform) return false
-    return fix.includes('dateOrder') || isOfYears({fix}) ? parsed[type] === 'date' && !format : parsed[type] === 'number'
+    return fix.includes('dateOrder') || asksForFormat({fix}) ? parsed[type] === 'date' && !format : parsed[type] === 'number'
   })
 
 const FieldSelect = ({flow, column, writable, proposal, mapping, change}: Props & {mapping: Mapping | undefined}) => {

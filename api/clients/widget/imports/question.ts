@@ -13,7 +13,7 @@ export const Question = ({problem, column, isBusy, decide}: Props) => html`
   <li class="question">
     <p><strong>${column.name}</strong>: ${sayRowReason(problem.kind.toUpperCase(), null) ?? problem.message}.</p>
     ${
-      isOfYears(problem)
+      asksForFormat(problem)
         ? html`<p>${t.setADateFormat}</p>`
         : html`<div class="answers" role="group" aria-label=${t.howToRead(column.name)}>
       ${answersTo(problem, column).map(
@@ -28,8 +28,8 @@ export const Question = ({problem, column, isBusy, decide}: Props) => html`
   </li>
 `
 
-/** Whether the dates have years of two digits. Only a date format of the mapping answers this question. */
-export const isOfYears = ({fix}: Pick<SourceProblem, 'fix'>): boolean => fix.includes('dd/MM/yy')
+/** Whether the problem is dates with years of two digits. A person solves it with a date format of the mapping, not with a choice. */
+export const asksForFormat = ({fix}: Pick<SourceProblem, 'fix'>): boolean => fix.includes('dd/MM/yy')
 
 const day = new Intl.DateTimeFormat(currentLocale(), {dateStyle: 'long', timeZone: 'UTC'})
 

@@ -35,7 +35,10 @@ export const EditRow = ({importId, source, row, cells: first}: EditRowProps) => 
   const [saved, setSaved] = useState(first)
   const [typed, setTyped] = useKept<Cell[]>(`${typedCellsOf(importId)}${source} ${row}`, [])
   const cells = saved.map(cell => typed.find(({column}) => column === cell.column) ?? cell)
-  const type = (column: string) => (value: string) => setTyped(now => [...now.filter(cell => cell.column !== column), {column, value}])
+  const type = (column: string) => (value: string) => {
+    const isSaved = saved.some(cell => cell.column === column && cell.value === value)
+    setTyped(now => [...now.filter(cell => cell.column !== column), ...(isSaved ? [] : [{column, value}])])
+  }
   const changed = cells.filter(({value}, at) => value !== saved[at]!.value)
   const save = useDoing(async () => {
     await client.patch(inOrg(`/imports/${importId}/sources/${source}/cells`), {cells: changed.map(cell => ({row, ...cell}))})

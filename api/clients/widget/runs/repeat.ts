@@ -32,7 +32,7 @@ const takesSeveralFiles = ({flows, sources}: Imported): boolean => {
 
 const columnsOf = ({columns, fileColumns}: Source) => JSON.stringify(fileColumns ?? columns.map(({name}) => name))
 
-/** A template names the sheet of a workbook unless it is the only sheet. */
+/** A template names the sheet of a workbook, unless the workbook has only one sheet. */
 const namesSheet = ({reader, sniffed}: Source) => 'sheet' in reader && !(sniffed && 'sheets' in sniffed && sniffed.how === 'only')
 
 /** Saves the import as a template, unless this page already did and the template still exists. Returns the id of the template. */

@@ -67,7 +67,7 @@ type AskProps = Pick<RetryProps, 'importId' | 'run' | 'onStarted'> & {open: Open
 
 const AskRetry = ({importId, run, open, onStarted, onClose}: AskProps) => {
   const {mode = 'off'} = run.verify ?? {}
-  // If the run read nothing back, the setting of the template applies to the retry.
+  // If verification was off, the setting of the template applies to the retry.
   const work = async () => onStarted(await startRun(importId, {retryOf: run.id, ...(mode !== 'off' && {verify: mode})}))
   const {title, action, effect} = sayRetry(open)
   const unsaved = countKept(typedCellsOf(importId))

@@ -55,8 +55,8 @@ const isDeletion = (run: HaltedRun): boolean => !run.dryRun && !run.undoOf && de
 /** Stops after which no run of the same kind can continue. */
 const FINAL = new Set(['FILE_GONE', 'PLAN_CHANGED', 'UNDO_EXPIRED'])
 
-/** Stops whose cause needs no correction before the next run. */
-const WITHOUT_CAUSE = new Set(['CANCELLED', 'LIMIT_ROWS_PER_RUN', 'ENGINE_FAILED'])
+/** The codes of stops after which a person can start again without a correction. */
+const NEEDS_NO_CORRECTION = new Set(['CANCELLED', 'LIMIT_ROWS_PER_RUN', 'ENGINE_FAILED'])
 
 /** Returns the advice to show below `message`, or an empty text if `message` already ends with advice. */
 const leftToSay = (run: HaltedRun, code: string, {todo, message}: {todo: string; message: string}): string => {
@@ -65,7 +65,7 @@ const leftToSay = (run: HaltedRun, code: string, {todo, message}: {todo: string;
   if (FINAL.has(code)) return todo
   if (run.engine === 'worker' && !run.undoOf && !isDeletion(run)) return todo
   const next = run.undoOf ? t.insteadOfRetry.undo : isDeletion(run) ? t.insteadOfRetry.deletes : t.insteadOfRetry.external
-  return WITHOUT_CAUSE.has(code) ? next : `${t.insteadOfRetry.cause} ${next}`
+  return NEEDS_NO_CORRECTION.has(code) ? next : `${t.insteadOfRetry.cause} ${next}`
 }
 
 export const adviceOf = ({code, outcome, message}: {code: string | null; outcome: string; message?: string | null}): string | null => {

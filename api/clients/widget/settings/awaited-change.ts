@@ -20,8 +20,8 @@ type PlanSummary = {
 }
 
 /**
- * Returns the key of the plan that the subscription pays for, or else of the org's plan. The two differ during a trial that a bought plan follows. The
- * first payment of an `incomplete` subscription is missing.
+ * Returns the key of the subscription's plan, or else of the org's plan. They differ if the org bought a plan that starts after its trial. An
+ * `incomplete` subscription does not count, because its first payment is missing.
  */
 export const paidPlanOf = ({plan, subscription}: Pick<PlanSummary, 'plan' | 'subscription'>): string =>
   (subscription?.status !== 'incomplete' && subscription?.plan?.key) || plan.key

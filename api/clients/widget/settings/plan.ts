@@ -130,7 +130,7 @@ const Current = ({summary, again}: {summary: Json; again: () => void}) => {
 /** Says why the org starts no runs, or soon will not, and what to do. Paying does not end a suspension by staff. */
 const Obstacles = ({status, pastDue, sandbox}: Json) => html`
   ${pastDue && html`<${Notice} kind="warning" title=${t.aPaymentIsOverdue}>${sandbox ? t.openTheProductionOrgAndPay : t.openInvoicesAndCardThenPayThe} ${pastDue.graceEndsAt ? t.newRunsAreRefusedFromIfThe(at(pastDue.graceEndsAt)) : t.newRunsAreRefusedUntilTheInvoice}<//>`}
-  ${status === 'suspended' && pastDue?.graceEndsAt !== null && html`<${Notice} kind="warning" title=${t.thisOrgIsSuspended}>${t.newRunsAreRefusedContactSupport}<//>`}
+  ${status === 'suspended' && pastDue?.since !== null && html`<${Notice} kind="warning" title=${t.thisOrgIsSuspended}>${t.newRunsAreRefusedContactSupport}<//>`}
 `
 
 /** The API refuses purchases and trials of a sandbox (403 `SANDBOX_ORG`). */

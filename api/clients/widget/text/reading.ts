@@ -133,7 +133,8 @@ export const t = translate('reading', {
   cellsStayAsDisplayedWithZerosAnd: 'Cells stay as displayed, with zeros and long digits',
   asANumber: 'As a number',
   zerosSignsAndLongDigitsMayBe: 'Zeros, signs and long digits may be lost',
-  setADateFormat: 'Set a date format under Options, such as dd/MM/yy or MM/dd/yy.',
+  setADateFormat:
+    'If all years have two digits, set a date format under Options, such as dd/MM/yy or MM/dd/yy. Otherwise correct the years in the file.',
   sampleIs: (sample: Part, meaning: Part) => `${sample} is ${meaning}`,
   dayMonthYearLabel: 'Day, month, year',
   monthDayYearLabel: 'Month, day, year',

@@ -227,7 +227,7 @@ for (const [what, shape, rules, cells] of tables) {
 
 test('a refused date with a year of two digits names the format that reads it', t => {
   const known = convert('31.12.24', field('date'), {reading: {dateOrder: 'dmy'}})
-  t.regex(known.ok ? '' : known.message, /year has two digits, so give the mapping a format such as dd\/MM\/yy/)
+  t.regex(known.ok ? '' : known.message, /year has two digits. Correct it, or give the mapping a format such as dd\/MM\/yy/)
   t.deepEqual(convert('31.12.24', field('date'), {format: 'dd.MM.yy'}), {ok: true, value: '2024-12-31'})
 })
 

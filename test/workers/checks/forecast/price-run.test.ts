@@ -14,11 +14,14 @@ test('a run without rows pauses at no row, although an exhausted quota does not 
   t.is(Forecast.parse(priceRun({...input, rows: 5})).pausesAtRow, 1)
 })
 
-test('a cost above the allowance of a day does not suffice, although the CRM has not yet reported what is left', t => {
-  const priceReads = (count: number) =>
-    Forecast.parse(priceRun({...input, plan: new Map([['read', plainCalls(count)]]), quota: {...quota, remaining: null}, rows: 5_000}))
+test('the quota is not enough for a cost above that of a day, even if the CRM has not yet reported what is left', t => {
+  const priceReads = (count: number, allowanceAtLeast = false) => {
+    const known = {...quota, remaining: null, allowanceAtLeast}
+    return Forecast.parse(priceRun({...input, plan: new Map([['read', plainCalls(count)]]), quota: known, rows: 5_000}))
+  }
   const forecast = priceReads(10_000)
   t.like(forecast, {pausesAtRow: 2_000, quota: {remaining: null, allowance: 4_000, isEnough: false}})
   t.is(Math.floor(Date.parse(forecast.finishesAt!) / 86_400_000), 2)
+  t.like(priceReads(10_000, true), {pausesAtRow: 2_000, finishesAt: null, quota: {isEnough: null}}, 'bought credits may raise it')
   t.like(priceReads(4_000), {pausesAtRow: null, finishesAt: null, quota: {isEnough: null}})
 })

@@ -136,7 +136,8 @@ export const reading: typeof t = {
   cellsStayAsDisplayedWithZerosAnd: 'Zellen bleiben wie angezeigt, mit Nullen und langen Zahlen',
   asANumber: 'Als Zahl',
   zerosSignsAndLongDigitsMayBe: 'Nullen, Vorzeichen und lange Zahlen können verloren gehen',
-  setADateFormat: 'Bei zweistelligen Jahren ist ein Datumsformat nötig. Legen Sie es unter „Optionen“ fest, etwa dd/MM/yy oder MM/dd/yy.',
+  setADateFormat:
+    'Sind alle Jahre zweistellig, legen Sie unter „Optionen“ ein Datumsformat fest, etwa dd/MM/yy oder MM/dd/yy. Sonst korrigieren Sie die Jahre in der Datei.',
   sampleIs: (sample, meaning) => `${sample} ist ${meaning}`,
   dayMonthYearLabel: 'Tag, Monat, Jahr',
   monthDayYearLabel: 'Monat, Tag, Jahr',
