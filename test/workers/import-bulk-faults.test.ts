@@ -143,9 +143,9 @@ for (const [name, action, times] of [
   })
 
 test.serial('a file whose upload always gets a 408 is written by record calls', async t => {
-  imports.create('Fm-')
+  imports.create('Ft-')
   here.crm.faults.add({match: {path: '/crm/v8/upload'}, times: 99, action: {type: 'answer', status: 408}})
-  const {log, run} = await imports.check(t, 'Fm-', await imports.begin(accountRows(rows, 'Fm-')))
+  const {log, run} = await imports.check(t, 'Ft-', await imports.begin(accountRows(rows, 'Ft-')))
   t.deepEqual(codesOf(log), written)
   t.like(run.routes[0], {write: 'records', writeWhy: 'The CRM refuses the file'})
 })

@@ -216,9 +216,9 @@ test.serial('a job that failed at the CRM is given up, and the run queries', asy
 })
 
 test.serial('an export whose download is always redirected is given up, and the run queries', async t => {
-  create(3, 'Mr-')
+  create(3, 'Mt-')
   here.crm.faults.add({match: download, times: 99, action: {type: 'redirect'}})
-  const {run} = await finish(accountRows(3, 'Mr-'))
+  const {run} = await finish(accountRows(3, 'Mt-'))
   t.like(run.routes, [{flowId: 'f', match: 'query', why: 'The CRM no longer has the export'}])
   t.like(run.counts.Accounts, {created: 0, updated: 1, skipped: 2})
 })
