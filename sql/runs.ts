@@ -162,8 +162,8 @@ type ImportRuns = {importNo: number; limit: number; withUndos?: boolean; withUns
 export const listRuns = (db: Db, {importNo, limit, withUndos = true, withUnstarted = true, dryRun}: ImportRuns) =>
   db.any(sql.type(Run)`
     ${select} where import_no = ${importNo} and (${withUndos}::boolean or undo_of is null)
-      and (${withUnstarted}::boolean or (engine is not null and (state <> 'ended' or started_at is not null))) and (${dryRun ?? null}::boolean is null or dry_run = ${dryRun ?? null})
-    order by run_no desc limit ${limit}`)
+      and (${withUnstarted}::boolean or (engine is not null and not (select ${isUnbegun} from runs u where u.run_no = runs.run_no)))
+      and (${dryRun ?? null}::boolean is null or dry_run = ${dryRun ?? null}) order by run_no desc limit ${limit}`)
 
 /** Lists the newest run of each import. Ignores dry runs and runs that were not started. */
 export const listLastRuns = (db: Db, importNos: readonly number[]) =>

@@ -23,7 +23,6 @@ import {documentOf} from '../mapping/templates/template.ts'
 import type {Editor} from '../mapping/templates/write.ts'
 import type {Queue} from '../queue.ts'
 import {startRun} from '../runs/start.ts'
-import {type FileSource, isQuery} from './fetch/source.ts'
 import {noSchedule, runOptionsOf} from './schedule.ts'
 
 type HeldFileInput = {editor: Editor; template: string; schedule: string; firing: string}
@@ -45,16 +44,16 @@ export const acceptHeldFile = async (
   {adapt}: {adapt: boolean},
 ): Promise<AcceptResult> => {
   const {org} = input.editor
-  const {importId, held, keepReader} = await deps.db.transaction(async tx => {
-    const {template, schedule, file} = await lockHeld(tx, input)
+  const {importId, held} = await deps.db.transaction(async tx => {
+    const {template, file} = await lockHeld(tx, input)
     const kept = {...file, importId: file.importId ?? refuseGone()}
     await copyCorrectedTemplate(tx, {org, template, file: kept})
-    return {...kept, keepReader: isQuery(schedule.source as FileSource)}
+    return kept
   })
   const found = await findImport(deps.db, {org, id: importId})
   // An import whose file lacked columns is still a draft, because the file was not read as its slot defines. Filling the slots reads the file,
   // which takes long, so no lock is held meanwhile.
-  if (found?.state === 'draft') await fillSlots(deps, {org, importId}, held.files, {keepReader})
+  if (found?.state === 'draft') await fillSlots(deps, {org, importId}, held.files)
   // The stored breaches do not suffice: there are at most 100, and a file that lacked columns was not checked further.
   const {breaches} = adapt ? await checkImport(deps, {org, importId}) : {breaches: []}
   return deps.db.transaction(async tx => {

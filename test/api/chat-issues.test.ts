@@ -1,4 +1,5 @@
 import anyTest, {type TestFn} from 'ava'
+import {sql} from '../../sql/database.ts'
 import {archiveAll} from '../../workers/archive.ts'
 import {putOnCredits} from '../support/ai.ts'
 import {calls, chat, openImport, openTalking, resultOf, type Talking} from '../support/conversations.ts'
@@ -106,6 +107,9 @@ test('the last run is a started run that writes, beside a newer dry run; undos a
   const {counts} = await untilEnded(org.call, `${path}/runs/${dry.id}`)
   await ok(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 2, importId}), 200)
   t.like(await explain(), {run: last, dryRun: {counts, failures: [], stale: false}})
+  await house.db.query(sql.unsafe`
+    update runs set engine = 'worker', state = 'ended', ended_at = lading_now() where import_no = (select import_no from runs where id = ${run.id}) and engine is null`)
+  t.like(await explain(), {run: last}, 'a run that ended before it began wrote nothing')
   await undoRun(org, {path, run})
   t.like(await explain(), {run: {...last, isUndoBegun: true}, dryRun: {counts}})
 })

@@ -157,6 +157,8 @@ const questionLines = ({importId, id, dryRun, retriedBy, questionsAnswered = 0}:
     : []
 }
 
+type Step = [command: string, why: string]
+
 const nextLines = (
   out: Output,
   {dryRun, undoOf, counts, stop, importId, engine, unchanged = 0, keptRows = 0, planStale = 0, linksEmpty = []}: Json,
@@ -166,18 +168,16 @@ const nextLines = (
   const sums = withoutSettled(sumCounts(counts), unchanged + keptRows + planStale)
   const isOpen = Boolean(stop) || linksEmpty.length > 0 || [...unwritten, 'skipped'].some(outcome => (sums[outcome] ?? 0) > 0)
   if (isExternal && !isOpen) return []
-  const whyStep: [command: string, why: string] = [`lading logs ${id} --failed`, 'why, row by row']
-  const steps: [command: string, why: string][] = isExternal
-    ? [whyStep]
-    : engine === null
-      ? [[`lading run ${importId} --watch`, 'start another run']]
-      : undoOf
-        ? undoSteps({dryRun, undoOf, stop, id, isUndoable})
-        : dryRun
-          ? [[`lading results ${id} --plan`, 'what would be written, row by row'], ...applySteps({importId, id, plan})]
-          : isOpen
-            ? [[`lading results ${id} --failed -o failed.csv`, 'the rows to fix'], whyStep, [`lading retry ${id} --watch`, 'retry the run']]
-            : [[`lading results ${id}`, 'the file with its record ids']]
+  const whyStep: Step = [`lading logs ${id} --failed`, 'why, row by row']
+  const listSteps = (): Step[] => {
+    if (isExternal) return [whyStep]
+    if (engine === null) return [[`lading run ${importId} --watch`, 'start another run']]
+    if (undoOf) return undoSteps({dryRun, undoOf, stop, id, isUndoable})
+    if (dryRun) return [[`lading results ${id} --plan`, 'what would be written, row by row'], ...applySteps({importId, id, plan})]
+    if (!isOpen) return [[`lading results ${id}`, 'the file with its record ids']]
+    return [[`lading results ${id} --failed -o failed.csv`, 'the rows to fix'], whyStep, [`lading retry ${id} --watch`, 'retry the run']]
+  }
+  const steps = listSteps()
   const widest = Math.max(...steps.map(([command]) => command.length))
   const lines = steps.map(([command, why]) => [`  ${command}`, `  ${command.padEnd(widest)}  # ${why}`] as const)
   const isRoomy = lines.every(([, whole]) => whole.length <= out.width())
@@ -185,15 +185,15 @@ const nextLines = (
 }
 
 /** A plan without rows has nothing to apply. */
-const applySteps = ({importId, id, plan}: {importId: string; id: string; plan: Json}): [command: string, why: string][] => {
+const applySteps = ({importId, id, plan}: {importId: string; id: string; plan: Json}): Step[] => {
   if (!plan) return [[`lading run ${importId} --watch`, 'write it']]
   return plan.rows > 0 ? [[`lading apply ${id} --watch`, 'write exactly this plan']] : []
 }
 
 type UndoRun = {dryRun: boolean; undoOf: string; stop: {stopped: string} | null; id: string; isUndoable: boolean}
 
-const undoSteps = ({dryRun, undoOf, stop, id, isUndoable}: UndoRun): [command: string, why: string][] => {
-  const logs: [command: string, why: string] = [`lading logs ${id}`, 'row by row']
+const undoSteps = ({dryRun, undoOf, stop, id, isUndoable}: UndoRun): Step[] => {
+  const logs: Step = [`lading logs ${id}`, 'row by row']
   if (stop?.stopped === 'UNDO_EXPIRED') return [logs]
   if (dryRun) return [logs, [`lading undo ${undoOf} --watch`, 'undo it']]
   if (stop) return [logs, [`lading undo ${undoOf} --watch`, 'continue the undo']]

@@ -75,16 +75,16 @@ const withoutReader = (slot: ImportSlot): ImportSlot => ({...slot, reader: {}}) 
 
 /**
  * Reads the files with the options of the slots, then binds them. Throws if the files do not fit, but keeps the new reading. Files that Lading
- * converted to CSV keep their reader options. `keepReader`: all files keep them, because earlier builds did not store that Lading converted them.
+ * converted to CSV keep their reader options.
  */
-export const fillSlots = async (deps: SourceDeps, place: OfImport, bound: BoundSources[], {keepReader = false} = {}) => {
+export const fillSlots = async (deps: SourceDeps, place: OfImport, bound: BoundSources[]) => {
   const found = await findImport(deps.db, {org: place.org, id: place.importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
   const slots = slotsOf(found)
   for (const {slot: named, sourceId} of bound) {
     const slot = slots.find(one => one.slot === named) ?? refuseSlot(slots, named, [named])
     await findImportSource(deps.db, {...place, sourceId})
-    await readAsSlot(deps, {...place, sourceId}, keepReader ? withoutReader(slot) : slot)
+    await readAsSlot(deps, {...place, sourceId}, slot)
   }
   return deps.db.transaction(async tx => {
     const {import: filled, issues} = await bindWhatFits(tx, {...place, sources: bound})
